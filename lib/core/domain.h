@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Plain structs for what we see in Slurm and in Compute Engine. No behaviour beyond small
+// predicates, no I/O.
+#pragma once
+
+#include "lib/core/names.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flex {
+
+using Seconds = std::chrono::seconds;
+using TimePoint = std::chrono::sys_seconds;
+
+// ---- Slurm
+// -------------------------------------------------------------------------------------------------------
+
+struct Node {
+  NodeName name{};
+  std::uint32_t state = 0;  ///< raw bits; ask lib/slurm/node_state.h
+  std::string reason{};
+  std::string comment{};
+  std::string extra{};
+  std::string address{};
+  TimePoint boot_time{};
+  TimePoint last_busy{};
+};
+
+struct Job {
+  JobId id = 0;
+  std::uint32_t state = 0;  ///< raw bits; ask lib/slurm/node_state.h
+  /// Minutes in Slurm, seconds here; empty: UNLIMITED or not set.
+  std::optional<Seconds> time_limit{};
+  std::uint32_t restart_count = 0;
+  std::vector<NodeName> nodes{};  ///< allocated nodes
+  std::string partition{};
+  std::string comment{};
+  std::string admin_comment{};
+  std::string extra{};  ///< empty before Slurm 23.02
+  JobId array_job_id = 0;
+  JobId het_job_id = 0;
+  std::uint32_t user_id = 0;
+  bool is_batch = false;
+  bool may_requeue = false;
+  bool is_configuring = false;  ///< allocated, waits for its nodes to boot
+  bool is_running = false;      ///< base state RUNNING (a configuring job is, too)
+  bool is_pending = false;
+  bool is_finished = false;  ///< completed, cancelled, failed …, or about to be
+  TimePoint submit_time{};
+  TimePoint start_time{};
+  TimePoint end_time{};
+};
+
+struct Partition {
+  std::string name{};
+  std::vector<NodeName> nodes{};
+  std::optional<Seconds> max_time{};
+  std::optional<Seconds> default_time{};
+  Seconds resume_timeout{};  ///< 0: the global one
+  Seconds suspend_timeout{};
+};
+
+// ---- Compute Engine
+// ----------------------------------------------------------------------------------------------
+
+/// A managed instance group (regional).
+struct Group {
+  MigName name{};
+  std::string description{};
+  std::string instance_template{};
+  std::int64_t target_size = 0;
+  bool is_stable = true;
+  TimePoint created{};
+};
+
+enum class InstanceStatus {
+  None,  ///< no VM behind the entry (queued, or vanished)
+  Pending,
+  Provisioning,
+  Staging,
+  Running,
+  PendingStop,
+  Stopping,
+  Stopped,
+  Suspending,
+  Suspended,
+  Repairing,
+  Terminated,
+  Deprovisioning,
+  Unknown,  ///< a value newer than this code
+};
+
+enum class InstanceAction {
+  None,
+  Creating,  ///< CREATING, CREATING_WITHOUT_RETRIES, RECREATING
+  Deleting,  ///< DELETING, ABANDONING
+  Other,     ///< anything else that the group is doing to it
+};
+
+/// An error Google reports about a VM or a request, already put in a class.
+struct ProviderError {
+  std::string code{};
+  std::string message{};
+  /// When Google thinks there will be capacity; empty: not said, or "indefinite".
+  std::optional<TimePoint> estimated_availability{};
+};
+
+/// One entry of a group's list of managed instances.
+struct Instance {
+  NodeName name{};
+  std::string url{};  ///< empty while queued
+  InstanceStatus status = InstanceStatus::None;
+  InstanceAction action = InstanceAction::None;
+  std::optional<TimePoint> terminates{};  ///< the VM's hard end
+  std::optional<ProviderError> last_error{};
+
+  /// An entry whose VM is gone or stopped for good: the name must be deleted from the group before
+  /// it can be asked for again.
+  [[nodiscard]] bool is_dead() const {
+    if (action != InstanceAction::None) return false;
+    return status == InstanceStatus::None || status == InstanceStatus::Stopped ||
+           status == InstanceStatus::Terminated || status == InstanceStatus::Suspended;
+  }
+
+  [[nodiscard]] bool is_leaving() const {
+    return action == InstanceAction::Deleting || status == InstanceStatus::Stopping ||
+           status == InstanceStatus::PendingStop || status == InstanceStatus::Deprovisioning;
+  }
+
+  /// Waits in Google's queue: part of a request that has not been served.
+  [[nodiscard]] bool is_queued() const {
+    return action == InstanceAction::Creating && status == InstanceStatus::None;
+  }
+};
+
+enum class RequestState {
+  Creating,
+  Accepted,
+  Provisioning,
+  Succeeded,
+  Failed,
+  Cancelled,
+  Deleting,
+  Unknown
+};
+
+struct ResizeRequest {
+  RequestName name{};
+  MigName group{};
+  RequestState state = RequestState::Unknown;
+  std::vector<NodeName> nodes{};
+  Seconds run_duration{};
+  std::string description{};
+  TimePoint created{};
+  std::optional<ProviderError> error{};         ///< final
+  std::optional<ProviderError> last_attempt{};  ///< why it still waits; may be stale
+
+  /// Still waiting, or being served: asking again for its nodes would ask twice. An unknown state
+  /// counts as active.
+  [[nodiscard]] bool is_active() const {
+    return state != RequestState::Succeeded && state != RequestState::Failed &&
+           state != RequestState::Cancelled && state != RequestState::Deleting;
+  }
+};
+
+struct GroupSpec {
+  MigName name{};
+  std::string description{};
+  std::string instance_template{};  ///< name, partial or full URL
+  std::vector<std::string> zones{};
+};
+
+struct RequestSpec {
+  RequestName name{};
+  MigName group{};
+  std::string description{};
+  std::vector<NodeName> nodes{};
+  Seconds run_duration{};
+};
+
+/// A long-running operation that a write started (regional).
+struct Operation {
+  std::string name{};
+  bool is_done = false;
+  std::optional<ProviderError> error{};
+};
+
+}  // namespace flex

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/core/names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace flex {
+
+namespace {
+
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+constexpr std::size_t kNameHashDigits = 8;
+
+}  // namespace
+
+bool is_rfc1035(std::string_view name) {
+  if (name.empty() || name.size() > kMaxNameLength) return false;
+  if (!is_lower(name.front()) || name.back() == '-') return false;
+  return std::all_of(
+      name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
+}
+
+std::string short_hash(const std::vector<std::string>& parts, std::size_t digits) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  const auto mix = [&hash](unsigned char byte) {
+    hash ^= byte;
+    hash *= 1099511628211ULL;
+  };
+  for (const std::string& part : parts) {
+    // The length goes in first: ("ab","c") and ("a","bc") differ.
+    for (std::size_t size = part.size(), i = 0; i < sizeof(size); ++i)
+      mix(static_cast<unsigned char>(size >> (8 * i)));
+    for (const char c : part) mix(static_cast<unsigned char>(c));
+  }
+  // FNV's high bits avalanche poorly for short input: fold once more before taking digits.
+  hash ^= hash >> 32;
+  hash *= 0x9E3779B97F4A7C15ULL;
+  hash ^= hash >> 29;
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  std::string text(digits, '0');
+  for (std::size_t i = digits; i-- > 0; hash /= 36) text[i] = kDigits[hash % 36];
+  return text;
+}
+
+std::string to_rfc1035(std::string_view text, std::size_t limit) {
+  std::string name;
+  name.reserve(text.size() + 1);
+  for (const char raw : text) {
+    const char c = static_cast<char>(std::tolower(static_cast<unsigned char>(raw)));
+    name.push_back(is_lower(c) || is_digit(c) ? c : '-');
+  }
+  if (name.empty() || !is_lower(name.front())) name.insert(name.begin(), 'x');
+  if (name == text && name.size() <= limit && is_rfc1035(name)) return name;
+  name.resize(std::min(name.size(), limit - kNameHashDigits - 1));
+  while (name.back() == '-') name.pop_back();
+  return name + "-" + short_hash({std::string(text)}, kNameHashDigits);
+}
+
+namespace {
+
+MigName with_part(std::string base, std::size_t part) {
+  if (part > 0) base += fmt::format("-{}", part + 1);
+  return {to_rfc1035(base)};
+}
+
+}  // namespace
+
+MigName nodeset_group_name(std::string_view cluster, std::string_view nodeset, std::size_t part) {
+  return with_part(fmt::format("{}-{}", cluster, nodeset), part);
+}
+
+MigName job_group_name(std::string_view cluster,
+                       std::string_view nodeset,
+                       JobId job,
+                       std::size_t part) {
+  return with_part(fmt::format("{}-{}-j{}", cluster, nodeset, job), part);
+}
+
+RequestName request_name(const RequestKey& key) {
+  std::vector<std::string> parts{key.cluster,
+                                 key.nodeset,
+                                 std::to_string(key.job),
+                                 std::to_string(key.restart_count),
+                                 std::to_string(key.attempt)};
+  parts.reserve(parts.size() + key.nodes.size());
+  for (const NodeName& node : key.nodes) parts.push_back(node.text);
+  return {fmt::format("j{}-{}", key.job, short_hash(parts))};
+}
+
+std::string ownership_mark(std::string_view cluster, std::string_view nodeset) {
+  return fmt::format("slurm-flex-start cluster={} nodeset={}", cluster, nodeset);
+}
+
+bool is_owned(std::string_view description, std::string_view cluster, std::string_view nodeset) {
+  const std::string mark = ownership_mark(cluster, nodeset);
+  if (description.substr(0, mark.size()) != mark) return false;
+  return description.size() == mark.size() || description[mark.size()] == ' ';
+}
+
+}  // namespace flex

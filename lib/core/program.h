@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What every program does first and the same way: file descriptors, signals, options, log, exit
+// codes.
+#pragma once
+
+#include "lib/core/log.h"
+#include "lib/core/result.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flex {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailed = 1,  ///< something failed; the sweeper picks it up
+  kExitUsage = 2,   ///< bad usage or bad config
+};
+
+/// Opens /dev/null on each of the descriptors 0, 1, 2 that is closed (Slurm 22.05 closes them all),
+/// unblocks the signals that slurmctld 22.05 leaves blocked, ignores SIGPIPE, forbids core dumps (a
+/// token may be in memory) and sets umask 077.
+void prepare_process();
+
+struct Options {
+  std::string config_file{};  ///< --config, else empty
+  std::string log_file{};
+  LogLevel log_level = LogLevel::Info;
+  std::string hostlist{};  ///< the one positional argument
+};
+
+/// Reads `HOSTLIST --config --log-level --log-file --version --help`. Help and version are printed
+/// here. An int is the exit code with which to end at once.
+struct Parsed {
+  std::optional<int> exit_code{};
+  Options options{};
+};
+
+[[nodiscard]] Parsed parse_options(int argc,
+                                   const char* const* argv,
+                                   const std::string& program,
+                                   const std::string& purpose);
+
+/// --log-file, else syslog; and standard error as well where it is a terminal.
+[[nodiscard]] Result<Log> open_log(const Options& options, const std::string& program);
+
+/// An environment variable, or empty.
+[[nodiscard]] std::string environment(const char* name);
+
+/// Config to read: --config, $FLEX_START_CONFIG, or flex-start.yaml in the directory of $SLURM_CONF
+/// (/etc/slurm/slurm.conf).
+[[nodiscard]] std::string config_path(const Options& options);
+
+}  // namespace flex

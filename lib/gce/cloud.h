@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What we ask of Compute Engine, in our own terms. Reads first, then writes.
+//
+// Calls return at once and answer through their `then`, during run(); independent calls go out side
+// by side, and a `then` may start further calls. Everything happens on the thread that calls run().
+// Retries, paging, tokens and deadlines are the implementation's business: an answer is final.
+#pragma once
+
+#include "lib/core/domain.h"
+#include "lib/core/result.h"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flex {
+
+template <class T>
+using Then = std::function<void(Result<T>)>;
+
+/// Figures for the summary line and the benchmark.
+struct CloudStats {
+  std::size_t calls = 0;    ///< HTTP requests to the Compute API, retries included
+  std::size_t retries = 0;  ///< of those, the repeated ones
+  std::chrono::steady_clock::time_point first_call{};
+};
+
+class Cloud {
+ public:
+  virtual ~Cloud() = default;
+
+  // ---- reads: always complete (all pages) or an error ----
+  /// Groups of the region whose names start with `prefix` (all if empty).
+  virtual void fetch_groups(const std::string& prefix, Then<std::vector<Group>> then) = 0;
+  virtual void fetch_group(const MigName& group, Then<Group> then) = 0;
+  virtual void fetch_requests(const MigName& group, Then<std::vector<ResizeRequest>> then) = 0;
+  virtual void fetch_instances(const MigName& group, Then<std::vector<Instance>> then) = 0;
+  /// Answers when the operation is done: Done, or the operation's own error put in its class.
+  virtual void wait_operation(const Operation& operation, Then<Done> then) = 0;
+
+  // ---- writes: each carries a fresh requestId, kept for its own retries ----
+  virtual void insert_group(const GroupSpec& spec, Then<Operation> then) = 0;
+  virtual void insert_request(const RequestSpec& spec, Then<Operation> then) = 0;
+  /// Precondition if the request is not ACCEPTED (any more).
+  virtual void cancel_request(const MigName& group,
+                              const RequestName& request,
+                              Then<Operation> then) = 0;
+  /// At most kMaxRequestSize instances, by name.
+  virtual void delete_instances(const MigName& group,
+                                std::span<const Instance> instances,
+                                Then<Operation> then) = 0;
+  virtual void delete_request(const MigName& group,
+                              const RequestName& request,
+                              Then<Operation> then) = 0;
+  virtual void delete_group(const MigName& group, Then<Operation> then) = 0;
+
+  // ---- driving ----
+  /// Calls `what` after `delay`, during run().
+  virtual void after(std::chrono::milliseconds delay, std::function<void()> what) = 0;
+  /// Works until nothing is under way. At the deadline what is left is answered with Retry.
+  virtual void run() = 0;
+  [[nodiscard]] virtual CloudStats stats() const = 0;
+};
+
+}  // namespace flex

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// State bits of nodes as named predicates (pure). The bit numbers are the same from 22.05 to 26.05.
+#pragma once
+
+#include "lib/core/domain.h"
+
+#include <string>
+
+namespace flex {
+
+[[nodiscard]] bool is_powering_up(const Node& node);
+[[nodiscard]] bool is_powered_down(const Node& node);
+[[nodiscard]] bool is_powering_down(const Node& node);
+[[nodiscard]] bool is_idle(const Node& node);
+[[nodiscard]] bool is_allocated(const Node& node);
+[[nodiscard]] bool is_down(const Node& node);
+[[nodiscard]] bool is_draining(const Node& node);
+[[nodiscard]] bool is_not_responding(const Node& node);
+[[nodiscard]] bool is_cloud(const Node& node);
+/// "IDLE+CLOUD+POWERING_UP", for logs.
+[[nodiscard]] std::string state_text(const Node& node);
+
+}  // namespace flex
