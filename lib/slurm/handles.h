@@ -2,6 +2,8 @@
 // Owners of what libslurm hands out. Raw libslurm pointers live inside lib/slurm, for one function.
 #pragma once
 
+#include "lib/slurm/compat.h"
+
 #include <slurm/slurm.h>
 
 #include <cstdlib>
@@ -31,6 +33,6 @@ using NodeInfoPtr = std::unique_ptr<node_info_msg_t, FreeWith<&slurm_free_node_i
 using JobInfoPtr = std::unique_ptr<job_info_msg_t, FreeWith<&slurm_free_job_info_msg>>;
 using PartitionInfoPtr =
     std::unique_ptr<partition_info_msg_t, FreeWith<&slurm_free_partition_info_msg>>;
-using ConfPtr = std::unique_ptr<slurm_conf_t, FreeWith<&slurm_free_ctl_conf>>;
+using ConfPtr = std::unique_ptr<slurm_conf_t, FreeWith<&free_conf>>;
 
 }  // namespace flex::slurm
