@@ -8,25 +8,11 @@
 
 #include <sys/types.h>
 
-// Exported by every release from 22.05 to 26.05, declared by none. Weak, so that a release that
-// drops one still links; callers test the address.
+// The configuration that slurm_init read. Exported by every release from 22.05 to 26.05, declared
+// by none. Weak, so that a release that drops it still links; callers test the address.
 extern "C" {
-// NOLINTBEGIN(readability-identifier-naming): libslurm's own names
+// NOLINTNEXTLINE(readability-identifier-naming): libslurm's own name
 [[gnu::weak]] extern slurm_conf_t slurm_conf;
-
-/// log_options_t of Slurm's src/common/log.h: three log_level_t and a word of bit fields.
-struct FlexSlurmLogOptions {
-  int stderr_level;
-  int syslog_level;
-  int logfile_level;
-  unsigned bits;
-};
-
-[[gnu::weak]] int slurm_log_init(char* program,
-                                 FlexSlurmLogOptions options,
-                                 int facility,
-                                 char* log_file);
-// NOLINTEND(readability-identifier-naming)
 }
 
 namespace flex::slurm {

@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <syslog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_set>
 
@@ -229,16 +229,13 @@ std::string find_conf(const std::string& conf_file) {
   return {};
 }
 
-/// Without this libslurm writes its complaints to standard error; only what ends the process (an
-/// slurm.conf with mistakes) is still worth a line there and in syslog.
-void quieten() {
-  constexpr int kFatal = 1;
-  static char program[] = "slurm-flex-start";
-  if (&slurm_log_init == nullptr) return;
-  slurm_log_init(program,
-                 {.stderr_level = kFatal, .syslog_level = kFatal, .logfile_level = 0, .bits = 0},
-                 LOG_DAEMON,
-                 nullptr);
+/// Empty if `path` is a file that can be read, else why not.
+std::string why_unreadable(const std::string& path) {
+  struct stat info {};
+
+  if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0)
+    return std::strerror(errno);
+  return S_ISREG(info.st_mode) ? "" : "it is not a file";
 }
 
 }  // namespace
@@ -248,13 +245,11 @@ Result<std::unique_ptr<Scheduler>> open_libslurm(const std::string& conf_file) {
   if (path.empty()) {
     return Error{ErrorKind::Invalid, "no slurm.conf found: set SLURM_CONF to its path"};
   }
-  if (access(path.c_str(), R_OK) != 0) {
-    return Error{ErrorKind::Invalid,
-                 fmt::format("cannot read {}: {}; check SLURM_CONF and run as SlurmUser",
-                             path,
-                             std::strerror(errno))};
+  if (const auto why = why_unreadable(path); !why.empty()) {
+    return Error{
+        ErrorKind::Invalid,
+        fmt::format("cannot read {}: {}; check SLURM_CONF and run as SlurmUser", path, why)};
   }
-  quieten();
   std::unique_ptr<Scheduler> scheduler = std::make_unique<LibslurmScheduler>(path);
   if (&slurm_conf != nullptr) {
     slurm_conf.msg_timeout = std::min(slurm_conf.msg_timeout, kMaxPatience);
