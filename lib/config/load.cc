@@ -25,7 +25,7 @@ void read_nodesets(Reader& reader, const TopLevel& top, Config& config, Sources&
     read_defaults(reader, *top.defaults, defaults);
   }
   if (top.nodesets == nullptr) {
-    if (top.nodesets_key == nullptr) {
+    if (!sources.top.has("nodesets")) {
       reader.problems().add({},
                             "there is no 'nodesets' section",
                             "see flex-start.yaml(5); a nodeset is a name with nodes and an "

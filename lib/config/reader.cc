@@ -40,6 +40,10 @@ std::string must_be(const Setting& setting, std::string_view wanted) {
   return fmt::format("{} must be {}", show(setting.key.text), wanted);
 }
 
+std::string cannot_be(const Setting& setting, const std::string& text) {
+  return fmt::format("{} cannot be {}", show(setting.key.text), show(text));
+}
+
 }  // namespace
 
 void Marks::drop_items(const std::string& key) {
@@ -62,7 +66,8 @@ bool Reader::map(const Setting& setting) {
   const TreeNode& value = setting.value;
   if (value.kind == TreeNode::Kind::Map) return true;
   if (value.kind != TreeNode::Kind::Bad) {
-    problems_.add(value.mark,
+    const bool is_null = value.kind == TreeNode::Kind::Null;
+    problems_.add(is_null ? setting.key.mark : value.mark,
                   must_be(setting, fmt::format("a section, not {}", kind_name(value.kind))),
                   "write its keys indented below it");
   }
@@ -99,9 +104,7 @@ void Reader::shaped(const Setting& setting,
     out = std::move(value);
     return;
   }
-  problems_.add(setting.value.mark,
-                fmt::format("{} is not a good {}", show(value), setting.key.text),
-                std::string(what));
+  problems_.add(setting.value.mark, cannot_be(setting, value), std::string(what));
 }
 
 void Reader::number(const Setting& setting, Range range, std::size_t& out) {
@@ -118,7 +121,7 @@ void Reader::number(const Setting& setting, Range range, std::size_t& out) {
   }
   if (status != std::errc{} || value < range.least || value > range.most) {
     problems_.add(setting.value.mark,
-                  fmt::format("{}: {} is out of range", show(setting.key.text), show(text)),
+                  cannot_be(setting, text),
                   fmt::format("from {} to {}", range.least, range.most));
     return;
   }
@@ -160,7 +163,7 @@ void Reader::duration(const Setting& setting, DurationRange range, Seconds& out)
   if (*value < range.least || *value > range.most) {
     problems_.add(
         setting.value.mark,
-        fmt::format("{}: {} is out of range", show(setting.key.text), show(text)),
+        cannot_be(setting, text),
         fmt::format("from {} to {}", format_duration(range.least), format_duration(range.most)));
     return;
   }
@@ -214,6 +217,7 @@ void Reader::zones(const Setting& setting, std::vector<std::string>& out) {
     return;
   }
   marks->drop_items(prefix + setting.key.text);
+  if (list.items.empty()) marks->set(prefix + setting.key.text + ".none", list.mark);
   std::vector<std::string> zones;
   for (const TreeNode& item : list.items) {
     if (item.kind == TreeNode::Kind::Bad) continue;
@@ -238,7 +242,7 @@ void Reader::refuse_choice(const Setting& setting,
                            const std::vector<std::string_view>& words) {
   const auto near = nearest(word, words);
   problems_.add(setting.value.mark,
-                fmt::format("{} is not a {}", show(word), setting.key.text),
+                cannot_be(setting, word),
                 near.empty() ? fmt::format("one of {}", fmt::join(words, ", "))
                              : fmt::format("did you mean '{}'?", near));
 }

@@ -17,7 +17,7 @@
 namespace flex {
 
 /// Where the settings of one section were written, by dotted key ("dws_flex.max_run_duration",
-/// "zones.0"). A setting that is not in the file has no mark.
+/// "zones.0", "zones.none" for an empty list). A setting that is not in the file has no mark.
 class Marks {
  public:
   Mark self{};  ///< of the section's own key

@@ -213,12 +213,10 @@ constexpr Top kTop[] = {
     {"defaults",
      [](Reader& r, const Setting& s, TopLevel& t) {
        if (r.map(s)) t.defaults = &s.value;
-       t.defaults_key = &s.key;
      }},
     {"nodesets",
      [](Reader& r, const Setting& s, TopLevel& t) {
        if (r.map(s)) t.nodesets = &s.value;
-       t.nodesets_key = &s.key;
      }},
 };
 

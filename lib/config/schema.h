@@ -21,9 +21,7 @@ struct Field {
 /// A file's top level; nodesets and defaults are read after the rest, by load.cc.
 struct TopLevel {
   Config& config;
-  const TreeNode* defaults_key = nullptr;
   const TreeNode* defaults = nullptr;
-  const TreeNode* nodesets_key = nullptr;
   const TreeNode* nodesets = nullptr;
 };
 

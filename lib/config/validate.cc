@@ -30,7 +30,8 @@ void check_required(const NodesetConfig& nodeset, const Marks& marks, Problems& 
     problems.add(marks.self,
                  fmt::format("nodeset '{}' has no nodes", nodeset.name),
                  fmt::format("add nodes: {}-[0-3]", nodeset.name));
-  } else if (!marks.has("instance_template")) {
+  }
+  if (!marks.has("instance_template")) {
     problems.add(marks.self,
                  fmt::format("nodeset '{}' has no instance_template", nodeset.name),
                  "add it here or in 'defaults'");
@@ -89,10 +90,11 @@ void check_region(Config& config, const Sources& sources, Problems& problems) {
     const Marks& marks = sources.nodesets[i];
     for (std::size_t z = 0; z < nodeset.zones.size(); ++z)
       check_zone(nodeset.zones[z], marks.at(fmt::format("zones.{}", z)), config.region, problems);
-    const bool has_empty_zones = nodeset.zones.empty() && !marks.has("zones");
-    if (has_empty_zones && !sources.top.has("region")) {
+    // Zones that were all malformed are reported already.
+    const bool has_no_zones = !marks.has("zones") || marks.has("zones.none");
+    if (has_no_zones && !sources.top.has("region")) {
       problems.add(
-          marks.self,
+          marks.at("zones.none"),
           fmt::format("nodeset '{}' has no zones and the file has no region", nodeset.name),
           "add region: us-central1 at the top level");
     }
