@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A private munged and slurmctld, the programs under test, and the commands of a user."""
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from . import conf
+from .sandbox import PATH, Sandbox
+
+HERE = Path(__file__).resolve().parent
+ZONES = ("us-central1-a",)
+# Values of these keys run to the end of their line in scontrol's output.
+TO_LINE_END = {"AdminComment", "Comment", "SystemComment", "Command", "WorkDir", "StdErr", "StdIn",
+               "StdOut", "OS", "Extra", "SubmitLine"}
+
+
+class Timeout(AssertionError):
+    """Something did not happen in time."""
+
+
+def find_program(name):
+    path = shutil.which(name, path=PATH)
+    if path is None:
+        raise FileNotFoundError(f"{name} is not installed (try: make setup)")
+    return path
+
+
+def slurm_version():
+    text = subprocess.run([find_program("slurmctld"), "-V"], capture_output=True, text=True,
+                          check=True).stdout
+    return tuple(int(number) for number in re.search(r"(\d+)\.(\d+)", text).groups())
+
+
+def parse_record(text):
+    """scontrol's `Key=Value` text to a dict."""
+    record = {}
+    for line in text.splitlines():
+        line = line.strip()
+        key = line.partition("=")[0]
+        if key in TO_LINE_END:
+            record[key] = line.partition("=")[2]
+            continue
+        for word in re.finditer(r"(\S+?)=(.*?)(?=\s+[A-Za-z:/]+=|$)", line):
+            record.setdefault(word[1], word[2])
+    return record
+
+
+class Cluster:
+    """Start it with `with`; everything is gone after the block."""
+
+    def __init__(self, nodesets, *, build, emulator=None, programs=None, zones=ZONES, slurm_extra=(),
+                 flex_extra=None, cpus=2, log_level="debug"):
+        self.nodesets = {nodeset.name: nodeset for nodeset in nodesets}
+        self.build = Path(build)
+        self.version = slurm_version()
+        self.sandbox = Sandbox()
+        self.dir = self.sandbox.dir
+        self.conf = self.dir / "etc" / "slurm.conf"
+        self.emulator = emulator
+        self.ctld = self.munged = None
+        self._programs, self._log_level = programs, log_level
+        self._zones, self._slurm_extra, self._flex_extra = zones, slurm_extra, flex_extra
+        self._cpus = cpus
+        # slurmctld is the host's name to slurm.conf: the short one, as gethostname gives it.
+        self.host = os.uname().nodename.partition(".")[0]
+
+    # Life
+
+    def start(self):
+        try:
+            self._install_hook()
+            if self.emulator is not None:
+                self.emulator.start(self.sandbox)
+            self._write_conf()
+            self._start_munged()
+            self.start_slurmctld()
+        except BaseException:
+            self.sandbox.close()
+            raise
+        return self
+
+    def close(self):
+        self.sandbox.close()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _install_hook(self):
+        sandbox = self.sandbox
+        sandbox.install(HERE / "procs.py")
+        hook = (HERE / "vm_hook").read_text(encoding="utf-8").partition("\n")[2]
+        # The interpreter that runs us: it need not be the one of the distribution.
+        self.hook = sandbox.write("bin/vm_hook", f"#!{os.path.realpath('/proc/self/exe')} -IS\n{hook}",
+                                  0o755)
+        self.set_no_boot([])
+
+    def set_no_boot(self, names):
+        """VMs of these names come up in the cloud, but no slurmd starts on them."""
+        self.sandbox.write("etc/vm_hook.json", json.dumps({
+            "dir": str(self.dir), "slurmd": find_program("slurmd"), "conf": str(self.conf),
+            "env": {"PATH": PATH, "SLURM_CONF": str(self.conf)}, "no_boot": list(names)}))
+
+    def _wrapper(self, name, source):
+        """slurmctld gives no arguments and no PATH: the log's place needs a wrapper."""
+        real = self._real(name, source)
+        log = self.dir / "log" / f"{name}.log"
+        return self.sandbox.write(
+            f"bin/{name}",
+            f'#!/bin/sh\nexec {real} --log-level {self._log_level} --log-file {log} "$@"\n', 0o755)
+
+    def _real(self, name, source):
+        directory = self.dir / "bin" / "real"
+        directory.mkdir(mode=0o755, exist_ok=True)
+        self.sandbox.own(directory)
+        return self.sandbox.install(source, f"real/{name}")
+
+    def program(self, name):
+        """The program itself, without the wrapper."""
+        return self.dir / "bin" / "real" / name
+
+    def _install_programs(self):
+        if self._programs is not None:
+            return {key: self.sandbox.install(*source) for key, source in self._programs.items()}
+        suspend = self.build / "suspend" / "flex-suspend"
+        return {"ResumeProgram": self._wrapper("flex-resume", self.build / "resume" / "flex-resume"),
+                "SuspendProgram": self._wrapper("flex-suspend", suspend),
+                "ResumeFailProgram": self._wrapper("flex-resume-fail", suspend)}
+
+    def _write_conf(self):
+        sandbox = self.sandbox
+        nodesets = list(self.nodesets.values())
+        text = conf.slurm_conf(
+            directory=self.dir, host=self.host, user=sandbox.account.pw_name, version=self.version,
+            ctld_port=sandbox.port(), slurmd_port=sandbox.port(), nodesets=nodesets,
+            ports={node: sandbox.port() for nodeset in nodesets for node in nodeset.nodes},
+            programs=self._install_programs(), cpus=self._cpus, extra=self._slurm_extra)
+        sandbox.write("etc/slurm.conf", text)
+        sandbox.write("etc/cgroup.conf", conf.cgroup_conf(self.version))
+        if self.emulator is not None:
+            key = sandbox.write("etc/key.json", json.dumps(self.emulator.key_file()), 0o600)
+            self.flex_config = conf.flex_start(
+                endpoint=self.emulator.url, credentials=key, nodesets=nodesets, zones=self._zones,
+                extra=self._flex_extra)
+            sandbox.write("etc/flex-start.yaml", conf.to_yaml(self.flex_config), 0o600)
+
+    def _start_munged(self):
+        d = self.dir
+        self.sandbox.write("etc/munge.key", secrets.token_bytes(128), 0o600)
+        self.munged = self.sandbox.spawn(
+            [find_program("munged"), "--foreground", f"--socket={d}/munge/munge.sock",
+             f"--key-file={d}/etc/munge.key", f"--pid-file={d}/run/munged.pid",
+             f"--log-file={d}/log/munged.log", f"--seed-file={d}/munge/seed", "--num-threads=4"],
+            "munged.out")
+        self.wait_for(lambda: (d / "munge" / "munge.sock").exists() or self.munged.poll(), 20,
+                      "munged's socket")
+        if self.munged.poll() is not None:
+            raise RuntimeError(f"munged ended with {self.munged.returncode}\n{self.log_tails()}")
+
+    def start_slurmctld(self):
+        self.ctld = self.sandbox.spawn([find_program("slurmctld"), "-D", "-i", "-f", self.conf],
+                                       "slurmctld.out", env=self.env())
+        self.wait_for(self._answers, 30, "slurmctld to answer")
+
+    def _answers(self):
+        if self.ctld.poll() is not None:
+            raise RuntimeError(f"slurmctld ended with {self.ctld.returncode}\n{self.log_tails()}")
+        return self.slurm("scontrol", "ping", check=False, timeout=30).stdout.count(" UP") > 0
+
+    def stop_slurmctld(self):
+        self.sandbox.stop(self.ctld)
+
+    def restart_slurmctld(self):
+        self.stop_slurmctld()
+        self.start_slurmctld()
+
+    # Commands
+
+    def env(self, **more):
+        return self.sandbox.env(SLURM_CONF=str(self.conf), **more)
+
+    def slurm(self, command, *arguments, check=True, timeout=60):
+        return self.sandbox.run([find_program(command), *arguments], env=self.env(), check=check,
+                                timeout=timeout)
+
+    def scontrol(self, *arguments, check=True):
+        return self.slurm("scontrol", *arguments, check=check).stdout
+
+    def sbatch(self, *options, script="exit 0"):
+        """Job id of a batch job that runs `script`."""
+        text = self.slurm("sbatch", "--parsable", "--output=%j.out", *options, "--wrap", script).stdout
+        return int(text.strip().partition(";")[0])
+
+    def scancel(self, *jobs):
+        self.slurm("scancel", *[str(job) for job in jobs])
+
+    def job(self, job):
+        """What slurmctld says of a job (of a het job or array: its first part); {} if unknown."""
+        text = self.slurm("scontrol", "show", "job", str(job), check=False).stdout
+        return parse_record(text.split("\n\n")[0])
+
+    def jobs(self, job):
+        """All parts of an array or het job."""
+        text = self.slurm("scontrol", "show", "job", str(job), check=False).stdout
+        return [parse_record(part) for part in text.split("\n\n") if "JobId=" in part]
+
+    def job_state(self, job):
+        return self.job(job).get("JobState", "")
+
+    def job_nodes(self, job):
+        listed = self.job(job).get("NodeList", "")
+        return [] if listed in ("", "(null)") else self.expand(listed)
+
+    def expand(self, hostlist):
+        return self.scontrol("show", "hostnames", hostlist).split()
+
+    def node(self, name):
+        return parse_record(self.scontrol("show", "node", name))
+
+    def node_state(self, name):
+        """The words of the node's state, such as {'IDLE', 'CLOUD', 'POWERED_DOWN'}."""
+        return set(self.node(name)["State"].rstrip("*").split("+"))
+
+    def is_off(self, *nodes):
+        """Given back: idle and powered down, ready for the next job."""
+        return all({"IDLE", "POWERED_DOWN"} <= self.node_state(node) for node in nodes)
+
+    def give_back(self, *nodes):
+        self.scontrol("update", f"nodename={','.join(nodes)}", "state=power_down_force", "reason=test")
+
+    def output(self, job):
+        path = self.dir / "out" / f"{job}.out"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    # Waiting and telling
+
+    def wait_for(self, condition, timeout, what, interval=0.15):
+        """The first true value of `condition()`; Timeout, saying how things stand, if none comes."""
+        deadline = time.monotonic() + timeout
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                raise Timeout(f"waited {timeout} s for {what}\n{self.situation()}")
+            time.sleep(interval)
+
+    def wait_job(self, job, states, timeout=90):
+        wanted = {states} if isinstance(states, str) else set(states)
+        return self.wait_for(lambda: self.job_state(job) in wanted, timeout,
+                             f"job {job} to be {' or '.join(sorted(wanted))}")
+
+    def wait_off(self, *nodes, timeout=60):
+        return self.wait_for(lambda: self.is_off(*nodes), timeout, f"{','.join(nodes)} to be powered down")
+
+    def situation(self):
+        if self.ctld is None:
+            return self.log_tails()
+        parts = []
+        for command in (("squeue", "-a", "-o", "%i %P %T %r %N"), ("sinfo", "-N", "-o", "%N %T %E")):
+            done = self.slurm(*command, check=False, timeout=20)
+            parts.append(f"$ {command[0]}\n{done.stdout}{done.stderr}")
+        return "\n".join(parts) + self.log_tails()
+
+    def log_tails(self, lines=15):
+        text = ""
+        for path in sorted((self.dir / "log").glob("*")):
+            if path.stat().st_size and not path.name.startswith(("slurmd-", "vm-")):
+                tail = path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
+                text += f"--- {path.name}\n" + "\n".join(tail) + "\n"
+        return text
+
+    def log(self, name):
+        path = self.dir / "log" / name
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+    def save_logs(self, target):
+        """Copies what explains a failure; never a key."""
+        target = Path(target)
+        target.mkdir(parents=True, exist_ok=True)
+        for path in (self.dir / "log").glob("*"):
+            shutil.copyfile(path, target / path.name)
+        for name in ("slurm.conf", "flex-start.yaml"):
+            if (self.dir / "etc" / name).exists():
+                shutil.copyfile(self.dir / "etc" / name, target / name)
+        (target / "situation.txt").write_text(self.situation(), encoding="utf-8")
+        if self.emulator is not None:
+            self.emulator.save(target)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The harness alone: a private Slurm comes up, runs jobs on many nodes and leaves nothing behind."""
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import procs
+from harness.conf import Nodeset
+from harness.slurm import Cluster
+
+HERE = Path(__file__).resolve().parent
+PROGRAM = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from harness.sandbox import Sandbox
+with Sandbox() as box:
+    box.spawn(["/bin/sh", "-c", "setsid sleep 1000 & exec sleep 1000"], "x.log")
+    print(box.dir, flush=True)
+    time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_sandbox_ends_its_processes_and_removes_its_files_on(number):
+    child = subprocess.Popen([sys.executable, "-B", "-c", PROGRAM, str(HERE)], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+    directory = child.stdout.readline().strip()
+    deadline = time.monotonic() + 20
+    while len(procs.find(directory)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(procs.find(directory)) == 2
+    os.kill(child.pid, number)
+    child.wait(30)
+    deadline = time.monotonic() + 20
+    while (procs.find(directory) or os.path.exists(directory)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not procs.find(directory)
+    assert not os.path.exists(directory)
+
+
+def test_sixteen_nodes_boot_run_one_job_and_go_away():
+    stand_in = HERE / "harness" / "stand_in.py"
+    programs = {"ResumeProgram": (stand_in, "resume"), "SuspendProgram": (stand_in, "suspend")}
+    with Cluster([Nodeset("n", 16)], build="", programs=programs) as cluster:
+        job = cluster.sbatch("-N", "16", script="srun hostname -s | sort | uniq -c; echo $SLURM_JOB_NODELIST")
+        cluster.wait_job(job, "COMPLETED")
+        assert "n-[0-15]" in cluster.output(job)
+        cluster.wait_off(*cluster.nodesets["n"].nodes)
+        cluster.wait_for(lambda: not [pid for pid in cluster.sandbox.processes()
+                                      if "slurmd" in procs.describe(pid)], 20, "the VMs to be gone")
+        directory = str(cluster.dir)
+    assert not procs.find(directory)
+    assert not os.path.exists(directory)
