@@ -1,11 +1,12 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Builds the libFuzzer targets with clang and runs each for SECONDS (60). Fails on the first crash, leak or hang;
 # the input is then in build-fuzz/found. Usage: tools/fuzz.sh [SECONDS [TARGET…]]
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-build=build-fuzz
+build="build-fuzz"
 
 if ! command -v clang++ >/dev/null; then
   echo "fuzz: clang++ not found, skipped"
