@@ -84,9 +84,9 @@ def slurm_conf(*, directory, host, user, version, ctld_port, slurmd_port, nodese
         lines += [f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={node} Port={ports[node]} "
                   f"CPUs={cpus} RealMemory=100 State=CLOUD" for node in nodeset.nodes]
     for number, nodeset in enumerate(nodesets):
-        options = {**PARTITION, "Default": "YES" if number == 0 else "NO", **nodeset.partition}
-        words = " ".join(f"{key}={value}" for key, value in options.items() if value is not None)
-        lines.append(f"PartitionName={nodeset.name} Nodes={nodeset.hostlist} {words}")
+        options = {"PartitionName": nodeset.name, "Nodes": nodeset.hostlist, **PARTITION,
+                   "Default": "YES" if number == 0 else "NO", **nodeset.partition}
+        lines.append(" ".join(f"{key}={value}" for key, value in options.items() if value is not None))
     return "\n".join(lines) + "\n"
 
 
