@@ -28,11 +28,11 @@ PARTITION = {"MaxTime": "30-00:00:00", "DefaultTime": "00:10:00", "OverSubscribe
              "SuspendTime": "4", "SuspendTimeout": "3", "ResumeTimeout": "300", "State": "UP"}
 
 
-def slurm_conf(*, directory, host, user, version, ctld_port, slurmd_port, nodesets, ports, programs,
+def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_port, nodesets, ports, programs,
                cpus=2, extra=()):
     d = directory
     lines = [
-        "ClusterName=flextest",
+        f"ClusterName={cluster}",
         # An address beside the name: in a chroot the name need not resolve.
         f"SlurmctldHost={host}(127.0.0.1)",
         f"SlurmUser={user}",
