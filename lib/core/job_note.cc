@@ -20,8 +20,7 @@ std::string with_note(std::string_view existing, std::string_view text) {
 
 std::string note_capped(Seconds time_limit, Seconds run_duration) {
   return fmt::format(
-      "time limit {} is longer than a VM may live: VMs end {} after they start, save your work "
-      "before",
+      "time limit {} capped: VMs live at most {} from their start, save your work before that",
       format_slurm_time(time_limit),
       format_slurm_time(run_duration));
 }

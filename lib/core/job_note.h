@@ -16,8 +16,7 @@ inline constexpr std::string_view kNotePrefix = "flex: ";
 /// others wrote stays.
 [[nodiscard]] std::string with_note(std::string_view existing, std::string_view text);
 
-/// "time limit 8-00:00:00 is longer than the longest VM life 7-00:00:00: the VMs end after …, save
-/// your work before".
+/// The VMs may end before the job's time limit does.
 [[nodiscard]] std::string note_capped(Seconds time_limit, Seconds run_duration);
 
 /// "no VMs: <why>; the job is held, …": after a failure that trying again would not mend.

@@ -50,7 +50,10 @@ std::string short_hash(const std::vector<std::string>& parts, std::size_t digits
   return text;
 }
 
-std::string to_rfc1035(std::string_view text, std::size_t limit) {
+namespace {
+
+/// Only characters that a name may have, a letter in front; not yet cut.
+std::string sanitized(std::string_view text) {
   std::string name;
   name.reserve(text.size() + 1);
   for (const char raw : text) {
@@ -58,10 +61,24 @@ std::string to_rfc1035(std::string_view text, std::size_t limit) {
     name.push_back(is_lower(c) || is_digit(c) ? c : '-');
   }
   if (name.empty() || !is_lower(name.front())) name.insert(name.begin(), 'x');
+  return name;
+}
+
+}  // namespace
+
+std::string to_rfc1035(std::string_view text, std::size_t limit) {
+  std::string name = sanitized(text);
   if (name == text && name.size() <= limit && is_rfc1035(name)) return name;
   name.resize(std::min(name.size(), limit - kNameHashDigits - 1));
   while (name.back() == '-') name.pop_back();
   return name + "-" + short_hash({std::string(text)}, kNameHashDigits);
+}
+
+std::string group_name_prefix(std::string_view cluster, std::string_view nodeset) {
+  std::string prefix = sanitized(fmt::format("{}-{}", cluster, nodeset));
+  prefix.resize(std::min(prefix.size(), kMaxNameLength - kNameHashDigits - 1));
+  while (prefix.back() == '-') prefix.pop_back();
+  return prefix;
 }
 
 namespace {

@@ -60,6 +60,10 @@ inline constexpr std::size_t kMaxRequestSize = 1000;
                                      JobId job,
                                      std::size_t part = 0);
 
+/// What every group name of the nodeset starts with, also where the name had to be cut: for list
+/// filters, never for ownership.
+[[nodiscard]] std::string group_name_prefix(std::string_view cluster, std::string_view nodeset);
+
 /// What a request's name stands for. Two requests with the same key are the same request.
 struct RequestKey {
   std::string cluster{};

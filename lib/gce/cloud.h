@@ -48,7 +48,9 @@ class Cloud {
   virtual void cancel_request(const MigName& group,
                               const RequestName& request,
                               Then<Operation> then) = 0;
-  /// At most kMaxRequestSize instances, by name.
+  /// At most kMaxRequestSize instances: those with a URL by URL, the others (queued, they have
+  /// none) by name, in a call of their own. One that is gone already does not fail the rest.
+  /// Answers when both calls have been answered, with the operation of the first.
   virtual void delete_instances(const MigName& group,
                                 std::span<const Instance> instances,
                                 Then<Operation> then) = 0;
@@ -62,6 +64,8 @@ class Cloud {
   virtual void after(std::chrono::milliseconds delay, std::function<void()> what) = 0;
   /// Works until nothing is under way. At the deadline what is left is answered with Retry.
   virtual void run() = 0;
+  /// A new deadline for what follows (the first one is set when the Cloud is opened).
+  virtual void set_deadline(std::chrono::steady_clock::time_point deadline) = 0;
   [[nodiscard]] virtual CloudStats stats() const = 0;
 };
 

@@ -38,10 +38,17 @@ class HttpClient {
   /// URL that is not allowed. Starts at once if fewer than max_in_flight are under way, else as
   /// soon as one ends, in order.
   virtual void send(HttpRequest request, Answer answer) = 0;
+  /// Calls `what` after `delay`, during run(). At the deadline what still waits is called at once;
+  /// past it only a delay of 0 is taken, so that everything ends.
   virtual void after(std::chrono::milliseconds delay, std::function<void()> what) = 0;
   /// Until nothing is under way and no timer waits, or until the deadline; then everything left is
   /// answered with Retry.
   virtual void run(std::chrono::steady_clock::time_point deadline) = 0;
+
+  /// The clock that after() and run() go by.
+  [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const {
+    return std::chrono::steady_clock::now();
+  }
 };
 
 }  // namespace flex

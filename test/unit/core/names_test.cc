@@ -15,6 +15,17 @@ TEST_CASE("group names: the nodeset's, its further parts and the job's own", "[c
   CHECK(job_group_name("hpc", "a3u", 123, 1).text == "hpc-a3u-j123-2");
 }
 
+TEST_CASE("group_name_prefix: every group name of the nodeset starts with it", "[core]") {
+  for (const std::string& nodeset :
+       {std::string("a3u"), std::string(48, 'n'), std::string(70, 'n'), std::string("a--")}) {
+    const auto prefix = group_name_prefix("My_Cluster", nodeset);
+    INFO(nodeset);
+    CHECK_THAT(nodeset_group_name("My_Cluster", nodeset).text, StartsWith(prefix));
+    CHECK_THAT(nodeset_group_name("My_Cluster", nodeset, 3).text, StartsWith(prefix));
+    CHECK_THAT(job_group_name("My_Cluster", nodeset, 4294967295U, 1).text, StartsWith(prefix));
+  }
+}
+
 TEST_CASE("to_rfc1035: whatever goes in, a valid name comes out", "[core]") {
   const auto text = GENERATE(as<std::string>{},
                              "a",

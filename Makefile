@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# For people: each target does all that it needs, on a fresh machine too. The build itself is meson's.
+BUILD ?= build
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+
+.PHONY: all setup build demo test check format tidy sanitize fuzz bench bench-build install clean help
+
+all: build
+
+help:
+	@echo "make demo     a private Slurm and a local Compute Engine: watch one job from sbatch to clean-up"
+	@echo "make test     all tests, on a real slurmctld"
+	@echo "make check    format, clang-tidy, sanitizers, a minute of fuzzing for each parser"
+	@echo "make bench    time, calls and memory of flex-resume and flex-suspend"
+	@echo "make install  PREFIX=$(PREFIX)"
+
+setup:
+	@tools/setup.sh
+
+build: setup
+	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD) --prefix $(PREFIX) --sysconfdir $(SYSCONFDIR)
+	@ninja -C $(BUILD)
+
+demo: build
+	@python3 tools/demo.py --build $(BUILD)
+
+test: build
+	@python3 tools/run_tests.py --build $(BUILD)
+
+check: format tidy sanitize fuzz
+
+check-setup:
+	@tools/setup.sh check
+
+format: check-setup
+	@tools/format.sh --check
+
+tidy: check-setup build
+	@tools/tidy.sh $(BUILD)
+
+sanitize: check-setup
+	@[ -f $(BUILD)-asan/build.ninja ] || \
+	  meson setup $(BUILD)-asan -Db_sanitize=address,undefined -Dbuildtype=debugoptimized
+	@ninja -C $(BUILD)-asan
+	@python3 tools/run_tests.py --build $(BUILD)-asan --suite unit --suite functional
+
+fuzz: check-setup
+	@tools/fuzz.sh $${FUZZ_SECONDS:-60}
+
+bench-build: setup
+	@[ -f $(BUILD)-release/build.ninja ] || meson setup $(BUILD)-release -Dbuildtype=release -Db_lto=true -Dtests=false
+	@ninja -C $(BUILD)-release
+
+bench: bench-build
+	@python3 tools/bench.py --build $(BUILD)-release
+
+install: build
+	@meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-release $(BUILD)-fuzz

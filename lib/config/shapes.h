@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What single values must look like (pure).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace flex {
+
+/// "us-central1".
+[[nodiscard]] bool is_region(std::string_view text);
+
+/// "us-central1-a", and the AI zones' "us-south1-ai1b".
+[[nodiscard]] bool is_zone(std::string_view text);
+
+/// The region of a zone: "us-central1" for "us-central1-a".
+[[nodiscard]] std::string region_of(std::string_view zone);
+
+/// Slurm's ClusterName: lower-case letters, digits, '-', '_', at most 40.
+[[nodiscard]] bool is_cluster_name(std::string_view text);
+
+/// A project's id, also "example.com:name".
+[[nodiscard]] bool is_project(std::string_view text);
+
+/// Empty if the address may be used: https, or plain http to this machine; else why not.
+[[nodiscard]] std::string why_bad_endpoint(std::string_view text);
+
+/// "name", "[projects/P/]global/instanceTemplates/name", "[projects/P/]regions/R/instanceTemplates/
+/// name" or the full URL of one.
+[[nodiscard]] bool is_template(std::string_view text);
+
+/// The region that a template is in; empty: global, or not said.
+[[nodiscard]] std::string template_region(std::string_view text);
+
+/// "127.0.0.1:9762", "[::1]:9762", "host:0".
+[[nodiscard]] bool is_listen_address(std::string_view text);
+
+}  // namespace flex

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/fleet/groups.h"
+
+#include "lib/slurm/hostlist.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace flex {
+
+namespace {
+
+/// Google allows 2,048 characters in descriptions; stay clear of it.
+constexpr std::size_t kMaxDescription = 1800;
+constexpr std::string_view kMark = "slurm-flex-start ";
+
+/// The value of "key=" up to the next space.
+std::string_view value_of(std::string_view description, std::string_view key) {
+  const std::size_t at = description.find(key);
+  if (at == std::string_view::npos || (at > 0 && description[at - 1] != ' ')) return {};
+  const std::string_view rest = description.substr(at + key.size());
+  return rest.substr(0, rest.find(' '));
+}
+
+JobId parse_job(std::string_view text) {
+  JobId job = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), job);
+  return status == std::errc{} && end == text.data() + text.size() ? job : 0;
+}
+
+}  // namespace
+
+MigName group_of_node(const std::string& cluster, const NodesetConfig& nodeset, std::size_t index) {
+  return nodeset_group_name(cluster, nodeset.name, index / kMaxGroupSize);
+}
+
+std::string request_description(JobId job, const std::vector<NodeName>& nodes) {
+  std::string text = fmt::format("{}job={}", kMark, job);
+  const std::string folded = fold_hostlist(nodes);
+  if (text.size() + folded.size() + 7 <= kMaxDescription) text += fmt::format(" nodes={}", folded);
+  return text;
+}
+
+JobId request_job(const ResizeRequest& request) {
+  if (request.description.rfind(kMark, 0) == 0)
+    return parse_job(value_of(request.description, "job="));
+  const std::string_view name = request.name.text;
+  const std::size_t dash = name.find('-');
+  if (name.empty() || name.front() != 'j' || dash == std::string_view::npos) return 0;
+  return parse_job(name.substr(1, dash - 1));
+}
+
+std::vector<NodeName> described_nodes(std::string_view description) {
+  if (description.substr(0, kMark.size()) != kMark) return {};
+  auto nodes = expand_hostlist(value_of(description, "nodes="));
+  return nodes ? std::move(*nodes) : std::vector<NodeName>{};
+}
+
+RunDuration run_duration(const NodesetConfig& nodeset, const std::optional<Seconds>& time_limit) {
+  const Seconds longest = nodeset.dws_flex.max_run_duration;
+  if (!time_limit || !nodeset.dws_flex.use_job_duration)
+    return {.run = longest, .is_capped = false};
+  const Seconds wanted = *time_limit + nodeset.run_duration_margin;
+  return {.run = std::min(std::max(wanted, kMinRunDuration), longest),
+          .is_capped = wanted > longest};
+}
+
+}  // namespace flex

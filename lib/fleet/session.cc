@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/fleet/session.h"
+
+#include "lib/config/load.h"
+#include "lib/gce/rest_cloud.h"
+#include "lib/slurm/hostlist.h"
+#include "lib/slurm/libslurm_scheduler.h"
+
+#include <iostream>
+#include <utility>
+
+namespace flex {
+
+namespace {
+
+void complain(const Log& log, std::string_view event, const std::string& why) {
+  log.error(event, {{"why", why}});
+  std::cerr << why << '\n';
+}
+
+}  // namespace
+
+std::optional<Session> open_session(const Options& options, const Log& log) {
+  LoadedConfig loaded = load_config(config_path(options));
+  for (const Problem& problem : loaded.problems) complain(log, "bad_config", problem.text());
+  if (!loaded.ok()) return std::nullopt;
+  for (const std::string& warning : loaded.config.warnings)
+    log.warning("config", {{"why", warning}});
+
+  Session session;
+  session.config = std::move(loaded.config);
+  auto scheduler = open_libslurm();
+  if (!scheduler) {
+    complain(log, "bad_slurm_conf", scheduler.error().what);
+    return std::nullopt;
+  }
+  session.scheduler = std::move(*scheduler);
+  session.cluster = session.config.cluster;
+  if (session.cluster.empty()) {
+    auto name = session.scheduler->load_cluster_name();
+    if (!name) {
+      complain(
+          log, "no_cluster_name", name.error().what + " (or set 'cluster' in flex-start.yaml)");
+      return std::nullopt;
+    }
+    session.cluster = std::move(*name);
+  }
+  const Config& config = session.config;
+  auto cloud = open_cloud({.endpoint = config.api.endpoint,
+                           .project = config.project,
+                           .region = config.region,
+                           .credentials = config.credentials,
+                           .max_in_flight = config.api.max_in_flight,
+                           .call_timeout = config.api.call_timeout,
+                           .run_timeout = config.api.run_timeout,
+                           .retry = {}});
+  if (!cloud) {
+    complain(log, "bad_credentials", cloud.error().what);
+    return std::nullopt;
+  }
+  session.cloud = std::move(*cloud);
+  return session;
+}
+
+void log_summary(const Log& log, const Session& session, const Summary& summary) {
+  const auto elapsed = std::chrono::steady_clock::now() - summary.started;
+  const CloudStats stats = session.cloud->stats();
+  log.info(summary.event,
+           {{"nodes", fold_hostlist(summary.nodes)},
+            {"n", summary.nodes.size()},
+            {"done", summary.done},
+            {"failed", summary.failed},
+            {"calls", stats.calls},
+            {"retries", stats.retries},
+            {"ms", std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count()}});
+}
+
+}  // namespace flex

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What Compute Engine has for some nodesets: one look, all calls side by side.
+#pragma once
+
+#include "lib/config/config.h"
+#include "lib/core/domain.h"
+#include "lib/gce/cloud.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flex {
+
+/// One group: what it is, its requests and its entries. `group` is empty if it does not exist.
+struct GroupView {
+  std::optional<Group> group{};
+  std::vector<ResizeRequest> requests{};
+  std::vector<Instance> instances{};
+};
+
+struct NodesetView {
+  std::map<MigName, GroupView> groups{};
+  /// Set if anything about the nodeset could not be read: then nothing may be decided about it.
+  std::optional<Error> error{};
+};
+
+/// By the nodeset's index in Config::nodesets.
+using FleetView = std::map<std::size_t, NodesetView>;
+
+/// Looks at the groups that hold, or would hold, the VMs of these nodes: get + requests + entries
+/// of each group, in one wave. With mig_scope job the nodeset's groups are listed first, and those
+/// that have something in them are looked into. Runs the cloud.
+[[nodiscard]] FleetView fetch_fleet(Cloud& cloud,
+                                    const Config& config,
+                                    const std::string& cluster,
+                                    std::span<const NodeName> nodes);
+
+}  // namespace flex

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/gce/rest_cloud.h"
+
+#include "lib/gce/caller.h"
+#include "lib/gce/credentials.h"
+#include "lib/gce/curl_http.h"
+#include "lib/gce/operation.h"
+#include "lib/gce/urls.h"
+#include "lib/gce/wire.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+namespace flex {
+namespace {
+
+constexpr std::string_view kPageSize = "500";
+
+/// All pages of a list, one after the other, or an error.
+template <class T>
+struct Listing {
+  std::string method = "GET";
+  std::string path{};
+  QueryParams query{};
+  std::string doing{};
+  std::function<Result<Page<T>>(std::string_view)> parse{};
+  Then<std::vector<T>> then{};
+  std::vector<T> items{};
+};
+
+template <class T>
+void fetch_page(Caller& caller, std::shared_ptr<Listing<T>> list, const std::string& token) {
+  QueryParams query = list->query;
+  query.emplace_back("pageToken", token);
+  Call call{.method = list->method, .path = with_query(list->path, query), .doing = list->doing};
+  caller.call(std::move(call), [&caller, list, token](const Result<std::string>& reply) {
+    if (!reply) return list->then(reply.error());
+    auto page = list->parse(*reply);
+    if (!page) return list->then(std::move(page.error()).in(list->doing));
+    if (list->items.empty())
+      list->items = std::move(page->items);
+    else
+      for (T& item : page->items) list->items.push_back(std::move(item));
+    if (page->next.empty()) return list->then(std::move(list->items));
+    if (page->next == token)
+      return list->then(
+          Error{ErrorKind::Internal, list->doing + ": the same page again", "BAD_REPLY"});
+    fetch_page(caller, list, page->next);
+  });
+}
+
+template <class T>
+void fetch_all(Caller& caller, Listing<T> list) {
+  fetch_page(caller, std::make_shared<Listing<T>>(std::move(list)), {});
+}
+
+class RestCloud final : public Cloud {
+ public:
+  RestCloud(const CloudSettings& settings,
+            std::string endpoint,
+            Credentials credentials,
+            std::unique_ptr<HttpClient> http)
+      : region_(settings.region),
+        http_(std::move(http)),
+        backoff_(*http_, settings.retry, settings.run_timeout),
+        tokens_(*http_, backoff_, std::move(credentials)),
+        caller_({.endpoint = std::move(endpoint),
+                 .project = settings.project,
+                 .call_timeout = settings.call_timeout},
+                *http_,
+                backoff_,
+                tokens_) {}
+
+  RestCloud(const RestCloud&) = delete;
+  RestCloud& operator=(const RestCloud&) = delete;
+
+  ~RestCloud() override {
+    // What still waits there points to the members below it.
+    http_.reset();
+  }
+
+  void fetch_groups(const std::string& prefix, Then<std::vector<Group>> then) override {
+    fetch_all<Group>(caller_,
+                     {.path = groups_path(region_),
+                      .query = {{"filter", name_filter(prefix)},
+                                {"maxResults", std::string(kPageSize)},
+                                {"fields", group_page_fields()}},
+                      .doing = "listing groups",
+                      .parse = parse_group_page,
+                      .then = [prefix, then = std::move(then)](Result<std::vector<Group>> groups) {
+                        // The filter is a pattern; the prefix is not.
+                        if (groups)
+                          std::erase_if(*groups, [&](const Group& group) {
+                            return !group.name.text.starts_with(prefix);
+                          });
+                        then(std::move(groups));
+                      }});
+  }
+
+  void fetch_group(const MigName& group, Then<Group> then) override {
+    std::string doing = fmt::format("group '{}'", group);
+    Call call{
+        .path = with_query(group_path(region_, group), {{"fields", std::string(kGroupFields)}}),
+        .doing = doing};
+    caller_.call(std::move(call),
+                 [doing, then = std::move(then)](const Result<std::string>& reply) {
+                   if (!reply) return then(reply.error());
+                   auto parsed = parse_group(*reply);
+                   if (!parsed) return then(std::move(parsed.error()).in(doing));
+                   then(std::move(parsed));
+                 });
+  }
+
+  void fetch_requests(const MigName& group, Then<std::vector<ResizeRequest>> then) override {
+    fetch_all<ResizeRequest>(
+        caller_,
+        {.path = requests_path(region_, group),
+         .query = {{"maxResults", std::string(kPageSize)}, {"fields", request_page_fields()}},
+         .doing = fmt::format("listing requests of group '{}'", group),
+         .parse = [group](std::string_view text) { return parse_request_page(text, group); },
+         .then = std::move(then)});
+  }
+
+  void fetch_instances(const MigName& group, Then<std::vector<Instance>> then) override {
+    // All in one answer unless somebody has made the group paginated.
+    fetch_all<Instance>(
+        caller_,
+        {.method = "POST",
+         .path = group_path(region_, group) + "/listManagedInstances",
+         .query = {{"maxResults", std::string(kPageSize)}, {"fields", instance_page_fields()}},
+         .doing = fmt::format("listing instances of group '{}'", group),
+         .parse = parse_instance_page,
+         .then = std::move(then)});
+  }
+
+  void wait_operation(const Operation& operation, Then<Done> then) override {
+    wait_for(caller_, region_, operation, std::move(then));
+  }
+
+  void insert_group(const GroupSpec& spec, Then<Operation> then) override {
+    write({.method = "POST",
+           .path = groups_path(region_),
+           .doing = fmt::format("creating group '{}'", spec.name),
+           .body = [spec](const std::string& project) { return group_body(spec, project); }},
+          std::move(then));
+  }
+
+  void insert_request(const RequestSpec& spec, Then<Operation> then) override {
+    write({.method = "POST",
+           .path = requests_path(region_, spec.group),
+           .doing = fmt::format("creating request '{}' in group '{}'", spec.name, spec.group),
+           .body = [body = request_body(spec)](const std::string&) { return body; }},
+          std::move(then));
+  }
+
+  void cancel_request(const MigName& group,
+                      const RequestName& request,
+                      Then<Operation> then) override {
+    write({.method = "POST",
+           .path = request_path(region_, group, request) + "/cancel",
+           .doing = fmt::format("cancelling request '{}' of group '{}'", request, group)},
+          std::move(then));
+  }
+
+  void delete_instances(const MigName& group,
+                        std::span<const Instance> instances,
+                        Then<Operation> then) override {
+    if (instances.size() > kMaxRequestSize) {
+      return caller_.later([then = std::move(then), count = instances.size()] {
+        then(Error{ErrorKind::Invalid,
+                   fmt::format("deleting {} instances: at most {} at once", count, kMaxRequestSize),
+                   "TOO_MANY"});
+      });
+    }
+    std::vector<std::string> urls;
+    std::vector<std::string> names;
+    for (const Instance& instance : instances) {
+      if (instance.url.empty())
+        names.push_back(instance.name.text);
+      else
+        urls.push_back(instance.url);
+    }
+    if (urls.empty() && names.empty())
+      return caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
+    if (urls.empty()) return delete_listed(group, names, std::move(then));
+    if (names.empty()) return delete_listed(group, urls, std::move(then));
+    const Then<Operation> both = join(std::move(then));
+    delete_listed(group, urls, both);
+    delete_listed(group, names, both);
+  }
+
+  void delete_request(const MigName& group,
+                      const RequestName& request,
+                      Then<Operation> then) override {
+    write({.method = "DELETE",
+           .path = request_path(region_, group, request),
+           .doing = fmt::format("deleting request '{}' of group '{}'", request, group)},
+          std::move(then));
+  }
+
+  void delete_group(const MigName& group, Then<Operation> then) override {
+    write({.method = "DELETE",
+           .path = group_path(region_, group),
+           .doing = fmt::format("deleting group '{}'", group)},
+          std::move(then));
+  }
+
+  void after(std::chrono::milliseconds delay, std::function<void()> what) override {
+    http_->after(delay, std::move(what));
+  }
+
+  void run() override { http_->run(backoff_.deadline()); }
+
+  void set_deadline(std::chrono::steady_clock::time_point deadline) override {
+    backoff_.set_deadline(deadline);
+  }
+
+  [[nodiscard]] CloudStats stats() const override { return caller_.stats(); }
+
+ private:
+  void write(Call call, Then<Operation> then) {
+    call.path = with_query(std::move(call.path), {{"fields", std::string(kOperationFields)}});
+    call.is_write = true;
+    std::string doing = call.doing;
+    caller_.call(std::move(call),
+                 [doing, then = std::move(then)](const Result<std::string>& reply) {
+                   if (!reply) return then(reply.error());
+                   auto operation = parse_operation(*reply);
+                   if (!operation) return then(std::move(operation.error()).in(doing));
+                   then(std::move(operation));
+                 });
+  }
+
+  void delete_listed(const MigName& group,
+                     const std::vector<std::string>& instances,
+                     Then<Operation> then) {
+    write({.method = "POST",
+           .path = group_path(region_, group) + "/deleteInstances",
+           .doing = fmt::format("deleting {} instances of group '{}'", instances.size(), group),
+           .body = [body = delete_instances_body(instances)](const std::string&) { return body; }},
+          std::move(then));
+  }
+
+  /// A `then` for two calls: it answers once, after the second, with the error if there was one.
+  static Then<Operation> join(Then<Operation> then) {
+    auto first = std::make_shared<std::optional<Result<Operation>>>();
+    return [first, then = std::move(then)](Result<Operation> answer) {
+      if (!first->has_value()) {
+        *first = std::move(answer);
+        return;
+      }
+      then(answer ? **first : std::move(answer));
+    };
+  }
+
+  std::string region_;
+  std::unique_ptr<HttpClient> http_;
+  Backoff backoff_;
+  Tokens tokens_;
+  Caller caller_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Cloud>> open_cloud(const CloudSettings& settings,
+                                          std::unique_ptr<HttpClient> http) {
+  auto endpoint = parse_endpoint(settings.endpoint);
+  if (!endpoint) return std::move(endpoint.error());
+  auto credentials = load_credentials(settings.credentials);
+  if (!credentials) return std::move(credentials.error()).in("credentials");
+  return std::unique_ptr<Cloud>(std::make_unique<RestCloud>(
+      settings, *std::move(endpoint), *std::move(credentials), std::move(http)));
+}
+
+Result<std::unique_ptr<Cloud>> open_cloud(const CloudSettings& settings) {
+  CurlSettings curl{.max_in_flight = settings.max_in_flight,
+                    .plain_http_hosts = {"169.254.169.254", "metadata.google.internal"}};
+  if (const auto metadata = parse_origin("http://" + metadata_host()))
+    curl.plain_http_hosts.push_back(metadata->host);
+  auto http = make_curl_http(std::move(curl));
+  if (!http) return std::move(http.error());
+  return open_cloud(settings, *std::move(http));
+}
+
+}  // namespace flex

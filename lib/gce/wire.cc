@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/gce/wire.h"
+
+#include "lib/core/duration.h"
+#include "lib/gce/json_view.h"
+#include "lib/gce/urls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace flex {
+namespace {
+
+using nlohmann::json;
+
+/// Characters of a group's baseInstanceName.
+constexpr std::size_t kMaxBaseName = 58;
+
+/// Parses and reads a whole document with `read(view)`.
+template <class T, class Read>
+Result<T> parse_document(std::string_view text, const Read& read) {
+  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded())
+    return Error{ErrorKind::Internal,
+                 fmt::format("the reply is not JSON ({} bytes)", text.size()),
+                 "BAD_REPLY"};
+  std::optional<Error> error;
+  T value = read(JsonView(document, error));
+  if (error) return *std::move(error);
+  return value;
+}
+
+std::optional<TimePoint> read_time(const JsonView& view, std::string_view key) {
+  const std::string text = view.text(key);
+  if (text.empty()) return std::nullopt;
+  const auto time = parse_time(text);
+  return time ? std::optional(*time) : std::nullopt;
+}
+
+/// The year Google writes for "nobody knows".
+bool is_indefinite(TimePoint time) {
+  using namespace std::chrono_literals;
+  return time >= std::chrono::sys_days{9999y / std::chrono::January / 1};
+}
+
+/// An `errors` array as one error: the quota's if there is one, for that is what somebody can mend,
+/// else the first.
+std::optional<ProviderError> read_errors(const JsonView& holder) {
+  std::optional<ProviderError> chosen;
+  std::optional<TimePoint> availability;
+  holder.objects("errors", [&](const JsonView& item) {
+    ProviderError error{.code = item.text("code"), .message = item.text("message")};
+    item.objects("errorDetails", [&](const JsonView& detail) {
+      const JsonView info = detail.object("errorInfo");
+      const auto time = read_time(info.object("metadatas"), "estimatedAvailabilityTime");
+      if (time && !is_indefinite(*time)) availability = time;
+    });
+    const bool is_quota = error.code == "QUOTA_EXCEEDED";
+    if (!chosen || (is_quota && chosen->code != "QUOTA_EXCEEDED")) chosen = std::move(error);
+  });
+  if (chosen) chosen->estimated_availability = availability;
+  return chosen;
+}
+
+Group read_group(const JsonView& view) {
+  Group group{.name = {view.text("name")},
+              .description = view.text("description"),
+              .instance_template = view.text("instanceTemplate"),
+              .target_size = view.number("targetSize"),
+              .is_stable = view.object("status").flag("isStable", true),
+              .created = read_time(view, "creationTimestamp").value_or(TimePoint{})};
+  view.objects("versions", [&](const JsonView& version) {
+    if (group.instance_template.empty()) group.instance_template = version.text("instanceTemplate");
+  });
+  return group;
+}
+
+ResizeRequest read_request(const JsonView& view, const MigName& group) {
+  ResizeRequest request{
+      .name = {view.text("name")},
+      .group = group,
+      .state = parse_request_state(view.text("state")),
+      .run_duration = Seconds{view.object("requestedRunDuration").number("seconds")},
+      .description = view.text("description"),
+      .created = read_time(view, "creationTimestamp").value_or(TimePoint{})};
+  request.nodes.reserve(view.size("instances"));
+  view.objects("instances",
+               [&](const JsonView& instance) { request.nodes.push_back({instance.text("name")}); });
+  const JsonView status = view.object("status");
+  request.error = read_errors(status.object("error"));
+  const JsonView last_attempt = status.object("lastAttempt");
+  request.last_attempt = read_errors(last_attempt.object("error"));
+  return request;
+}
+
+Instance read_instance(const JsonView& view) {
+  Instance instance{.name = {view.text("name")},
+                    .url = view.text("instance"),
+                    .status = parse_instance_status(view.text("instanceStatus")),
+                    .action = parse_instance_action(view.text("currentAction")),
+                    .terminates = read_time(view.object("scheduling"), "terminationTimestamp")};
+  if (instance.name.empty()) instance.name.text = last_part(instance.url);
+  const JsonView last_attempt = view.object("lastAttempt");
+  instance.last_error = read_errors(last_attempt.object("errors"));
+  return instance;
+}
+
+/// A list that is not the whole list would make us see VMs as gone.
+void check_complete(const JsonView& page, std::optional<Error>& incomplete) {
+  const std::string code = page.object("warning").text("code");
+  const bool is_partial =
+      code == "UNREACHABLE" || code == "PARTIAL_SUCCESS" || code == "LIST_OVERHEAD_QUOTA_EXCEED";
+  if (!is_partial && page.size("unreachables") == 0) return;
+  incomplete = Error{
+      ErrorKind::Retry,
+      fmt::format("the list is incomplete ({})", is_partial ? code : std::string("unreachables")),
+      "INCOMPLETE_LIST"};
+}
+
+template <class T, class ReadItem>
+Result<Page<T>> parse_page(std::string_view text, std::string_view items, const ReadItem& read) {
+  std::optional<Error> incomplete;
+  auto page = parse_document<Page<T>>(text, [&](const JsonView& view) {
+    Page<T> out{.next = view.text("nextPageToken")};
+    check_complete(view, incomplete);
+    out.items.reserve(view.size(items));
+    view.objects(items, [&](const JsonView& item) { out.items.push_back(read(item)); });
+    return out;
+  });
+  if (page && incomplete) return *std::move(incomplete);
+  return page;
+}
+
+template <class Enum>
+struct Word {
+  std::string_view text;
+  Enum value;
+};
+
+template <class Enum, std::size_t N>
+Enum look_up(const Word<Enum> (&words)[N], std::string_view text, Enum otherwise) {
+  const auto* found = std::find_if(
+      std::begin(words), std::end(words), [&](const auto& word) { return word.text == text; });
+  return found == std::end(words) ? otherwise : found->value;
+}
+
+std::string dump(const json& value) {
+  // A node's name or a description that is not UTF-8 must not throw.
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string group_page_fields() {
+  return fmt::format("items({}),nextPageToken,warning/code", kGroupFields);
+}
+
+std::string request_page_fields() {
+  return "items(name,state,description,creationTimestamp,requestedRunDuration/seconds,"
+         "instances/name,"
+         "status(error/errors(code,message,errorDetails/errorInfo/metadatas),"
+         "lastAttempt/error/errors(code,message,errorDetails/errorInfo/metadatas))),"
+         "nextPageToken,warning/code,unreachables";
+}
+
+std::string instance_page_fields() {
+  return "managedInstances(name,instance,instanceStatus,currentAction,"
+         "scheduling/terminationTimestamp,lastAttempt/errors/errors(code,message)),nextPageToken";
+}
+
+Result<Group> parse_group(std::string_view text) {
+  return parse_document<Group>(text, read_group);
+}
+
+Result<Page<Group>> parse_group_page(std::string_view text) {
+  return parse_page<Group>(text, "items", read_group);
+}
+
+Result<Page<ResizeRequest>> parse_request_page(std::string_view text, const MigName& group) {
+  return parse_page<ResizeRequest>(
+      text, "items", [&](const JsonView& item) { return read_request(item, group); });
+}
+
+Result<Page<Instance>> parse_instance_page(std::string_view text) {
+  return parse_page<Instance>(text, "managedInstances", read_instance);
+}
+
+Result<Operation> parse_operation(std::string_view text) {
+  auto operation = parse_document<Operation>(text, [](const JsonView& view) {
+    Operation out{.name = view.text("name"),
+                  .is_done = view.text("status") == "DONE",
+                  .error = read_errors(view.object("error"))};
+    const auto status = view.number("httpErrorStatusCode");
+    if (!out.error && status >= 400)
+      out.error = ProviderError{.code = fmt::format("HTTP_{}", status),
+                                .message = view.text("httpErrorMessage")};
+    return out;
+  });
+  if (operation && operation->name.empty())
+    return Error{ErrorKind::Internal, "$.name: an operation without a name", "BAD_REPLY"};
+  return operation;
+}
+
+Complaint parse_complaint(int http_status, std::string_view text) {
+  Complaint complaint{.http_status = http_status};
+  const json document = json::parse(text, nullptr, false);
+  if (!document.is_object()) return complaint;
+  std::optional<Error> ignored;
+  const JsonView view(document, ignored);
+  // OAuth: {"error": "invalid_grant", "error_description": "…"}; Google: {"error": {…}}.
+  const auto error = document.find("error");
+  if (error == document.end()) return complaint;
+  if (error->is_string()) {
+    complaint.code = view.text("error");
+    complaint.message = view.text("error_description");
+    return complaint;
+  }
+  const JsonView body = view.object("error");
+  complaint.message = body.text("message");
+  body.objects("errors", [&](const JsonView& item) {
+    if (complaint.code.empty()) complaint.code = item.text("reason");
+  });
+  body.objects("details", [&](const JsonView& item) {
+    if (complaint.code.empty()) complaint.code = item.text("reason");
+  });
+  if (complaint.code.empty()) complaint.code = body.text("status");
+  return complaint;
+}
+
+RequestState parse_request_state(std::string_view text) {
+  static constexpr Word<RequestState> kWords[] = {
+      {"CREATING", RequestState::Creating},
+      {"ACCEPTED", RequestState::Accepted},
+      {"PROVISIONING", RequestState::Provisioning},
+      {"SUCCEEDED", RequestState::Succeeded},
+      {"FAILED", RequestState::Failed},
+      {"CANCELLED", RequestState::Cancelled},
+      {"DELETING", RequestState::Deleting},
+  };
+  return look_up(kWords, text, RequestState::Unknown);
+}
+
+InstanceStatus parse_instance_status(std::string_view text) {
+  static constexpr Word<InstanceStatus> kWords[] = {
+      {"", InstanceStatus::None},
+      {"PENDING", InstanceStatus::Pending},
+      {"PROVISIONING", InstanceStatus::Provisioning},
+      {"STAGING", InstanceStatus::Staging},
+      {"RUNNING", InstanceStatus::Running},
+      {"PENDING_STOP", InstanceStatus::PendingStop},
+      {"STOPPING", InstanceStatus::Stopping},
+      {"STOPPED", InstanceStatus::Stopped},
+      {"SUSPENDING", InstanceStatus::Suspending},
+      {"SUSPENDED", InstanceStatus::Suspended},
+      {"REPAIRING", InstanceStatus::Repairing},
+      {"TERMINATED", InstanceStatus::Terminated},
+      {"DEPROVISIONING", InstanceStatus::Deprovisioning},
+  };
+  return look_up(kWords, text, InstanceStatus::Unknown);
+}
+
+InstanceAction parse_instance_action(std::string_view text) {
+  static constexpr Word<InstanceAction> kWords[] = {
+      {"", InstanceAction::None},
+      {"NONE", InstanceAction::None},
+      {"CREATING", InstanceAction::Creating},
+      {"CREATING_WITHOUT_RETRIES", InstanceAction::Creating},
+      {"RECREATING", InstanceAction::Creating},
+      {"DELETING", InstanceAction::Deleting},
+      {"ABANDONING", InstanceAction::Deleting},
+  };
+  return look_up(kWords, text, InstanceAction::Other);
+}
+
+std::string group_body(const GroupSpec& spec, std::string_view project) {
+  json distribution = {{"targetShape", "ANY_SINGLE_ZONE"}};
+  for (const std::string& zone : spec.zones)
+    distribution["zones"].push_back({{"zone", zone_url(project, zone)}});
+  // No VM but through a request; no repair and no moving about behind Slurm's back.
+  return dump({
+      {"name", spec.name.text},
+      {"description", spec.description},
+      // Its own limit is shorter: a number may be put behind it.
+      {"baseInstanceName", to_rfc1035(spec.name.text, kMaxBaseName)},
+      {"targetSize", 0},
+      {"versions",
+       json::array({{{"instanceTemplate", template_url(project, spec.instance_template)}}})},
+      {"distributionPolicy", std::move(distribution)},
+      {"updatePolicy", {{"type", "OPPORTUNISTIC"}, {"instanceRedistributionType", "NONE"}}},
+      {"instanceLifecyclePolicy", {{"defaultActionOnFailure", "DO_NOTHING"}}},
+  });
+}
+
+std::string request_body(const RequestSpec& spec) {
+  json instances = json::array();
+  for (const NodeName& node : spec.nodes) instances.push_back({{"name", node.text}});
+  return dump({
+      {"name", spec.name.text},
+      {"description", spec.description},
+      {"instances", std::move(instances)},
+      {"requestedRunDuration", {{"seconds", fmt::format("{}", spec.run_duration.count())}}},
+  });
+}
+
+std::string delete_instances_body(std::span<const std::string> instances) {
+  json list = json::array();
+  for (const std::string& instance : instances) list.push_back(instance);
+  // One VM that has just gone must not save the others.
+  return dump({{"instances", std::move(list)}, {"skipInstancesOnValidationError", true}});
+}
+
+}  // namespace flex

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Where Slurm's releases differ: the only file that asks for SLURM_VERSION_NUMBER.
+#pragma once
+
+#include "lib/core/names.h"
+
+#include <slurm/slurm.h>
+
+#include <sys/types.h>
+
+// The configuration that slurm_init read. Exported by every release from 22.05 to 26.05, declared
+// by none. Weak, so that a release that drops it still links; callers test the address.
+extern "C" {
+// NOLINTNEXTLINE(readability-identifier-naming): libslurm's own name
+[[gnu::weak]] extern slurm_conf_t slurm_conf;
+}
+
+namespace flex::slurm {
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+inline slurm_step_id_t to_step_id(JobId job) {
+  slurm_step_id_t id{};
+  id.job_id = job;
+  id.step_het_comp = NO_VAL;
+  id.step_id = NO_VAL;
+  return id;
+}
+
+inline int load_job(job_info_msg_t** answer, JobId job, std::uint16_t flags) {
+  return slurm_load_job(answer, to_step_id(job), flags);
+}
+
+inline int requeue(JobId job, std::uint32_t flags) {
+  return slurm_requeue(to_step_id(job), flags);
+}
+
+inline void set_job_id(job_desc_msg_t& message, JobId job) {
+  message.step_id = to_step_id(job);
+}
+
+inline JobId job_id(const slurm_job_info_t& job) {
+  return job.step_id.job_id;
+}
+
+inline void free_conf(slurm_conf_t* conf) {
+  slurm_free_conf(conf);
+}
+
+/// slurmctld takes the sender's.
+inline void set_reason_uid(update_node_msg_t& /*message*/, uid_t /*uid*/) {}
+#else
+inline int load_job(job_info_msg_t** answer, JobId job, std::uint16_t flags) {
+  return slurm_load_job(answer, job, flags);
+}
+
+inline int requeue(JobId job, std::uint32_t flags) {
+  return slurm_requeue(job, flags);
+}
+
+inline void set_job_id(job_desc_msg_t& message, JobId job) {
+  message.job_id = job;
+}
+
+inline JobId job_id(const slurm_job_info_t& job) {
+  return job.job_id;
+}
+
+inline void free_conf(slurm_conf_t* conf) {
+  slurm_free_ctl_conf(conf);
+}
+
+inline void set_reason_uid(update_node_msg_t& message, uid_t uid) {
+  message.reason_uid = uid;
+}
+#endif
+
+/// The job's --extra, or null.
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+inline const char* job_extra(const slurm_job_info_t& job) {
+  return job.extra;
+}
+#else
+inline const char* job_extra(const slurm_job_info_t& /*job*/) {
+  return nullptr;
+}
+#endif
+
+}  // namespace flex::slurm

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/slurm/convert.h"
+
+#include "lib/slurm/compat.h"
+#include "lib/slurm/handles.h"
+
+#include <algorithm>
+
+namespace flex::slurm {
+namespace {
+
+TimePoint to_time(time_t seconds) {
+  return TimePoint{Seconds{seconds}};
+}
+
+/// A partition's timeout; 0 where it has none of its own.
+Seconds to_timeout(std::uint16_t seconds) {
+  return seconds == NO_VAL16 ? Seconds{0} : Seconds{seconds};
+}
+
+}  // namespace
+
+std::string to_text(const char* text) {
+  return text == nullptr ? std::string{} : std::string{text};
+}
+
+std::vector<NodeName> to_nodes(const char* hostlist) {
+  std::vector<NodeName> nodes;
+  if (hostlist == nullptr || *hostlist == '\0') return nodes;
+  const HostlistPtr list(slurm_hostlist_create(hostlist));
+  if (!list) return nodes;
+  nodes.reserve(static_cast<std::size_t>(std::max(0, slurm_hostlist_count(list.get()))));
+  while (const MallocString name{slurm_hostlist_shift(list.get())}) nodes.push_back({name.get()});
+  return nodes;
+}
+
+std::optional<Seconds> to_limit(std::uint32_t minutes) {
+  if (minutes == INFINITE || minutes == NO_VAL) return std::nullopt;
+  return std::chrono::minutes{minutes};
+}
+
+Node to_node(const node_info_t& node) {
+  return {.name = {to_text(node.name)},
+          .state = node.node_state,
+          .reason = to_text(node.reason),
+          .comment = to_text(node.comment),
+          .extra = to_text(node.extra),
+          .address = to_text(node.node_addr),
+          .boot_time = to_time(node.boot_time),
+          .last_busy = to_time(node.last_busy)};
+}
+
+Job to_job(const slurm_job_info_t& job) {
+  const auto base = job.job_state & JOB_STATE_BASE;
+  // A requeued job's record keeps the nodes that it had.
+  const bool has_nodes = base != JOB_PENDING || (job.job_state & JOB_COMPLETING) != 0;
+  return {.id = job_id(job),
+          .state = job.job_state,
+          .time_limit = to_limit(job.time_limit),
+          .restart_count = job.restart_cnt,
+          .nodes = to_nodes(has_nodes ? job.nodes : nullptr),
+          .partition = to_text(job.partition),
+          .comment = to_text(job.comment),
+          .admin_comment = to_text(job.admin_comment),
+          .extra = to_text(job_extra(job)),
+          .array_job_id = job.array_job_id,
+          .het_job_id = job.het_job_id,
+          .user_id = job.user_id,
+          .is_batch = job.batch_flag != 0,
+          .may_requeue = job.requeue != 0,
+          .is_configuring = (job.job_state & JOB_CONFIGURING) != 0,
+          .is_running = base == JOB_RUNNING,
+          .is_pending = base == JOB_PENDING,
+          .is_finished = base > JOB_SUSPENDED,
+          .submit_time = to_time(job.submit_time),
+          .start_time = to_time(job.start_time),
+          .end_time = to_time(job.end_time)};
+}
+
+Partition to_partition(const partition_info_t& partition) {
+  return {.name = to_text(partition.name),
+          .nodes = to_nodes(partition.nodes),
+          .max_time = to_limit(partition.max_time),
+          .default_time = to_limit(partition.default_time),
+          .resume_timeout = to_timeout(partition.resume_timeout),
+          .suspend_timeout = to_timeout(partition.suspend_timeout)};
+}
+
+}  // namespace flex::slurm

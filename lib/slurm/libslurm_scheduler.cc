@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/slurm/libslurm_scheduler.h"
+
+#include "lib/slurm/compat.h"
+#include "lib/slurm/convert.h"
+#include "lib/slurm/errors.h"
+#include "lib/slurm/handles.h"
+#include "lib/slurm/hostlist.h"
+
+#include <fmt/format.h>
+#include <slurm/slurm_errno.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <unordered_set>
+
+namespace flex {
+namespace {
+
+// SHOW_LOCAL saves the question for a federation before each list.
+constexpr std::uint16_t kShow = SHOW_ALL | SHOW_LOCAL;
+// Up to here it is cheaper to ask for each job than for all of them.
+constexpr std::size_t kFewJobs = 8;
+// libslurm tries for MessageTimeout to reach slurmctld, and waits half of SlurmctldTimeout for a
+// backup to take over. slurmctld ends its programs after their own timeouts, so neither may be
+// long.
+constexpr std::uint16_t kMaxPatience = 20;
+
+std::uint32_t to_state(NodeRequest request) {
+  switch (request) {
+    case NodeRequest::PowerUp:
+      return NODE_STATE_POWER_UP;
+    case NodeRequest::PowerDown:
+      return NODE_STATE_POWER_DOWN;
+    case NodeRequest::PowerDownForce:
+      return NODE_STATE_POWER_DOWN | NODE_STATE_POWERED_DOWN;
+    case NodeRequest::PowerDownAsap:
+      return NODE_STATE_POWER_DOWN | NODE_STATE_POWER_DRAIN;
+    case NodeRequest::Down:
+      return NODE_STATE_DOWN;
+    case NodeRequest::Idle:
+      return NODE_STATE_IDLE;
+    case NodeRequest::Resume:
+      return NODE_RESUME;
+  }
+  return NO_VAL;
+}
+
+std::string_view to_string(NodeRequest request) {
+  switch (request) {
+    case NodeRequest::PowerUp:
+      return "POWER_UP";
+    case NodeRequest::PowerDown:
+      return "POWER_DOWN";
+    case NodeRequest::PowerDownForce:
+      return "POWER_DOWN_FORCE";
+    case NodeRequest::PowerDownAsap:
+      return "POWER_DOWN_ASAP";
+    case NodeRequest::Down:
+      return "DOWN";
+    case NodeRequest::Idle:
+      return "IDLE";
+    case NodeRequest::Resume:
+      return "RESUME";
+  }
+  return "?";
+}
+
+/// Runs one load call and gives its answer to the owner.
+template <class Owner, class Call>
+Result<Owner> load(std::string_view doing, Call&& call) {
+  typename Owner::pointer raw = nullptr;
+  errno = 0;
+  const int number = slurm::error_number(call(&raw));
+  Owner owner(raw);
+  if (number != 0) return slurm::to_error(number, doing);
+  if (!owner) return Error{ErrorKind::Internal, fmt::format("{}: no answer", doing)};
+  return owner;
+}
+
+Result<Done> finish(int return_code, std::string_view doing) {
+  const int number = slurm::error_number(return_code);
+  if (number != 0) return slurm::to_error(number, doing);
+  return Done{};
+}
+
+class LibslurmScheduler final : public Scheduler {
+ public:
+  explicit LibslurmScheduler(const std::string& conf_file) { slurm_init(conf_file.c_str()); }
+
+  ~LibslurmScheduler() override { slurm_fini(); }
+
+  LibslurmScheduler(const LibslurmScheduler&) = delete;
+  LibslurmScheduler& operator=(const LibslurmScheduler&) = delete;
+
+  Result<std::string> load_cluster_name() override {
+    // slurm_init has read it from the same file as slurmctld: no need to ask.
+    if (&slurm_conf != nullptr && slurm_conf.cluster_name != nullptr) {
+      return std::string(slurm_conf.cluster_name);
+    }
+    auto conf = load<slurm::ConfPtr>("loading Slurm's configuration",
+                                     [](auto** answer) { return slurm_load_ctl_conf(0, answer); });
+    if (!conf) return conf.error();
+    return slurm::to_text((*conf)->cluster_name);
+  }
+
+  Result<std::vector<Node>> load_nodes() override {
+    auto answer = load<slurm::NodeInfoPtr>(
+        "loading nodes", [](auto** raw) { return slurm_load_node(0, raw, kShow); });
+    if (!answer) return answer.error();
+    std::vector<Node> nodes;
+    nodes.reserve((*answer)->record_count);
+    for (const auto& node : std::span((*answer)->node_array, (*answer)->record_count)) {
+      // slurmctld sends an empty record for a node that it hides.
+      if (node.name != nullptr && *node.name != '\0') nodes.push_back(slurm::to_node(node));
+    }
+    return nodes;
+  }
+
+  Result<std::vector<Job>> load_jobs(std::span<const JobId> ids) override {
+    std::unordered_set<JobId> wanted(ids.begin(), ids.end());
+    if (wanted.size() > kFewJobs) return load_many(wanted);
+    std::vector<Job> jobs;
+    for (const JobId id : ids) {
+      if (wanted.erase(id) == 0) continue;  // asked for already
+      auto answer = load<slurm::JobInfoPtr>(fmt::format("loading job {}", id), [id](auto** raw) {
+        return slurm::load_job(raw, id, kShow);
+      });
+      if (!answer) {
+        if (answer.error().kind == ErrorKind::NotFound) continue;
+        return answer.error();
+      }
+      // For the first task of an array, or the leader of a heterogeneous job, all of it comes.
+      append(jobs, **answer, [id](JobId other) { return other == id; });
+    }
+    return jobs;
+  }
+
+  Result<std::vector<Job>> load_all_jobs() override {
+    return load_where([](JobId) { return true; });
+  }
+
+  Result<std::vector<Partition>> load_partitions() override {
+    auto answer = load<slurm::PartitionInfoPtr>(
+        "loading partitions", [](auto** raw) { return slurm_load_partitions(0, raw, kShow); });
+    if (!answer) return answer.error();
+    std::vector<Partition> partitions;
+    partitions.reserve((*answer)->record_count);
+    for (const auto& partition : std::span((*answer)->partition_array, (*answer)->record_count)) {
+      partitions.push_back(slurm::to_partition(partition));
+    }
+    return partitions;
+  }
+
+  Result<Done> update_nodes(std::span<const NodeName> nodes,
+                            NodeRequest request,
+                            std::string_view reason) override {
+    if (nodes.empty()) return Done{};
+    // The message borrows these.
+    std::string names = fold_hostlist({nodes.begin(), nodes.end()});
+    std::string why(reason);
+    update_node_msg_t message;
+    slurm_init_update_node_msg(&message);
+    message.node_names = names.data();
+    message.node_state = to_state(request);
+    if (!why.empty()) {
+      message.reason = why.data();
+      slurm::set_reason_uid(message, getuid());
+    }
+    errno = 0;
+    return finish(slurm_update_node(&message),
+                  fmt::format("setting {} to {}", names, to_string(request)));
+  }
+
+  Result<Done> set_admin_comment(JobId job, std::string_view text) override {
+    std::string comment(text);
+    job_desc_msg_t message;
+    slurm_init_job_desc_msg(&message);
+    slurm::set_job_id(message, job);
+    message.admin_comment = comment.data();
+    errno = 0;
+    return finish(slurm_update_job(&message), fmt::format("setting job {}'s AdminComment", job));
+  }
+
+  Result<Done> requeue_and_hold(JobId job) override {
+    errno = 0;
+    // Not slurm_requeue2: given the number of an array's first task it takes all of the array.
+    return finish(slurm::requeue(job, JOB_REQUEUE_HOLD),
+                  fmt::format("requeueing and holding job {}", job));
+  }
+
+ private:
+  template <class Wanted>
+  static void append(std::vector<Job>& jobs, const job_info_msg_t& answer, Wanted&& wanted) {
+    for (const auto& job : std::span(answer.job_array, answer.record_count)) {
+      if (wanted(slurm::job_id(job))) jobs.push_back(slurm::to_job(job));
+    }
+  }
+
+  template <class Wanted>
+  static Result<std::vector<Job>> load_where(Wanted&& wanted) {
+    auto answer = load<slurm::JobInfoPtr>(
+        "loading jobs", [](auto** raw) { return slurm_load_jobs(0, raw, kShow); });
+    if (!answer) return answer.error();
+    std::vector<Job> jobs;
+    append(jobs, **answer, wanted);
+    return jobs;
+  }
+
+  static Result<std::vector<Job>> load_many(const std::unordered_set<JobId>& ids) {
+    return load_where([&](JobId id) { return ids.contains(id); });
+  }
+};
+
+/// The file that slurm_init would read; empty where there is none.
+std::string find_conf(const std::string& conf_file) {
+  if (!conf_file.empty()) return conf_file;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread
+  if (const char* const named = std::getenv("SLURM_CONF"); named != nullptr && *named != '\0') {
+    return named;
+  }
+  for (const char* path : {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}) {
+    if (access(path, R_OK) == 0) return path;
+  }
+  return {};
+}
+
+/// Empty if `path` is a file that can be read, else why not.
+std::string why_unreadable(const std::string& path) {
+  struct stat info {};
+
+  if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0)
+    return std::strerror(errno);
+  return S_ISREG(info.st_mode) ? "" : "it is not a file";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Scheduler>> open_libslurm(const std::string& conf_file) {
+  const std::string path = find_conf(conf_file);
+  if (path.empty()) {
+    return Error{ErrorKind::Invalid, "no slurm.conf found: set SLURM_CONF to its path"};
+  }
+  if (const auto why = why_unreadable(path); !why.empty()) {
+    return Error{
+        ErrorKind::Invalid,
+        fmt::format("cannot read {}: {}; check SLURM_CONF and run as SlurmUser", path, why)};
+  }
+  std::unique_ptr<Scheduler> scheduler = std::make_unique<LibslurmScheduler>(path);
+  if (&slurm_conf != nullptr) {
+    slurm_conf.msg_timeout = std::min(slurm_conf.msg_timeout, kMaxPatience);
+    slurm_conf.slurmctld_timeout = std::min(slurm_conf.slurmctld_timeout, kMaxPatience);
+  }
+  return scheduler;
+}
+
+}  // namespace flex

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Carries a ResumePlan out: first Compute Engine, all groups and requests side by side, then what
+// Slurm must be told.
+#pragma once
+
+#include "lib/core/log.h"
+#include "lib/gce/cloud.h"
+#include "lib/slurm/scheduler.h"
+#include "resume/demand.h"
+#include "resume/plan.h"
+
+#include <string>
+#include <vector>
+
+namespace flex {
+
+enum class RequestResult {
+  Requested,
+  Existing,  ///< somebody asked for exactly this before; as good as Requested
+  Failed,
+};
+
+struct RequestOutcome {
+  PlannedRequest request{};
+  RequestResult result = RequestResult::Failed;
+  Error error{};  ///< if Failed
+};
+
+/// How often and how long resume looks whether a name that is still being deleted is free.
+struct NameWait {
+  std::chrono::milliseconds poll{1000};
+  int limit = 30;
+};
+
+/// Creates what is missing and asks. One request's failure never stops another. Runs the cloud;
+/// does not wait for VMs.
+[[nodiscard]] std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
+                                                         const ResumePlan& plan,
+                                                         const NameWait& wait = {});
+
+/// Whether trying again could help: if not, the job is given back.
+[[nodiscard]] bool is_permanent(const Error& error);
+
+struct SlurmReport {
+  const Demand& demand;
+  const ResumePlan& plan;
+  const std::vector<RequestOutcome>& outcomes;
+};
+
+/// Tells capped jobs so, gives back the jobs that cannot be served (comment, hold, one
+/// POWER_DOWN_FORCE for all of their nodes) and powers down nodes whose job is gone. False if
+/// anything could not be told.
+[[nodiscard]] bool apply_to_slurm(Scheduler& scheduler,
+                                  const Config& config,
+                                  const SlurmReport& report,
+                                  const Log& log);
+
+}  // namespace flex

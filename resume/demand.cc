@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "resume/demand.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace flex {
+
+namespace {
+
+bool holds_nodes(const Job& job) {
+  return job.is_running && !job.is_finished && !job.is_pending;
+}
+
+/// Longest first; jobs without a limit are the longest. Equal ones by id, so that the same input
+/// gives the same plan.
+bool outlives(const Job& left, const Job& right) {
+  constexpr Seconds kForever = Seconds::max();
+  const Seconds left_limit = left.time_limit.value_or(kForever);
+  const Seconds right_limit = right.time_limit.value_or(kForever);
+  return left_limit != right_limit ? left_limit > right_limit : left.id < right.id;
+}
+
+/// slurmctld did not answer: the file's jobs as they are, without a time limit.
+std::vector<Job> jobs_of_file(const ResumeRequest& request) {
+  std::vector<Job> jobs;
+  for (const ResumeRequest::JobEntry& entry : request.jobs) {
+    Job job;
+    job.id = entry.id;
+    job.nodes = entry.nodes_resume;
+    job.partition = entry.partition;
+    job.extra = entry.extra;
+    job.is_running = true;
+    job.is_configuring = true;
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+}  // namespace
+
+Demand resolve_demand(const DemandInput& input) {
+  Demand demand;
+  std::unordered_set<NodeName> open;
+  std::vector<NodeName> ordered;
+  for (const NodeName& node : input.nodes) {
+    if (input.config.find(node) == nullptr) {
+      demand.foreign.push_back(node);
+    } else if (open.insert(node).second) {
+      ordered.push_back(node);
+    }
+  }
+  std::vector<Job> jobs;
+  if (input.jobs != nullptr) {
+    std::copy_if(input.jobs->begin(), input.jobs->end(), std::back_inserter(jobs), holds_nodes);
+  } else if (input.request != nullptr) {
+    jobs = jobs_of_file(*input.request);
+  }
+  std::sort(jobs.begin(), jobs.end(), outlives);
+  for (Job& job : jobs) {
+    std::vector<NodeName> mine;
+    for (const NodeName& node : job.nodes) {
+      if (open.erase(node) > 0) mine.push_back(node);
+    }
+    if (!mine.empty()) demand.jobs.push_back({.job = std::move(job), .nodes = std::move(mine)});
+  }
+  std::unordered_set<NodeName> was_for_a_job;
+  if (input.request != nullptr) {
+    for (const ResumeRequest::JobEntry& entry : input.request->jobs) {
+      was_for_a_job.insert(entry.nodes_resume.begin(), entry.nodes_resume.end());
+    }
+  }
+  for (const NodeName& node : ordered) {
+    if (open.count(node) == 0) continue;
+    const NodesetConfig& nodeset = input.config.nodesets[input.config.find(node)->nodeset];
+    const bool is_static =
+        std::find(nodeset.static_nodes.begin(), nodeset.static_nodes.end(), node) !=
+        nodeset.static_nodes.end();
+    const bool is_unwanted = was_for_a_job.count(node) > 0 && !is_static;
+    (is_unwanted ? demand.unwanted : demand.jobless).push_back(node);
+  }
+  return demand;
+}
+
+bool covers(const ResumeRequest& request,
+            std::span<const NodeName> nodes,
+            std::span<const Job> jobs) {
+  std::unordered_set<JobId> named;
+  for (const ResumeRequest::JobEntry& entry : request.jobs) named.insert(entry.id);
+  std::unordered_set<NodeName> covered;
+  for (const Job& job : jobs) {
+    if (named.count(job.id) > 0 && holds_nodes(job))
+      covered.insert(job.nodes.begin(), job.nodes.end());
+  }
+  return std::all_of(
+      nodes.begin(), nodes.end(), [&](const NodeName& node) { return covered.count(node) > 0; });
+}
+
+}  // namespace flex

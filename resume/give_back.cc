@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What Slurm is told after the requests: notes to job authors, and jobs and nodes given back.
+#include "lib/core/job_note.h"
+#include "lib/slurm/hostlist.h"
+#include "resume/apply.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+namespace flex {
+
+namespace {
+
+/// Slurm keeps reasons and comments of any length, but nobody reads a page in squeue.
+constexpr std::size_t kLongestReason = 300;
+
+std::string shortened(std::string text) {
+  if (text.size() <= kLongestReason) return text;
+  std::size_t cut = kLongestReason;
+  // Not in the middle of a UTF-8 character.
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;
+  text.resize(cut);
+  return text + "…";
+}
+
+class GiveBack {
+ public:
+  GiveBack(Scheduler& scheduler, const Config& config, const SlurmReport& report, const Log& log)
+      : scheduler_(scheduler), config_(config), log_(log) {
+    for (const Demand::JobNodes& wanted : report.demand.jobs) jobs_[wanted.job.id] = &wanted.job;
+  }
+
+  void refuse(JobId id, const std::vector<NodeName>& nodes, const Error& error) {
+    if (!is_permanent(error)) return;
+    const auto found = jobs_.find(id);
+    if (found == jobs_.end()) {
+      nodes_.insert(nodes.begin(), nodes.end());
+      reason_ = shortened(error.what);
+      return;
+    }
+    const Job& job = *found->second;
+    // The job needs all of its nodes: none of them is of use to it now.
+    for (const NodeName& node : job.nodes) {
+      if (config_.find(node) != nullptr) nodes_.insert(node);
+    }
+    nodes_.insert(nodes.begin(), nodes.end());
+    reason_ = shortened(error.what);
+    if (!given_back_.insert(id).second) return;
+    tell(job, note_refused(shortened(error.what)));
+    if (!job.is_batch || !job.may_requeue) return;  // POWER_DOWN_FORCE ends those
+    if (auto held = scheduler_.requeue_and_hold(id); !held) {
+      log_.warning("hold_failed", {{"job", id}, {"why", held.error().what}});
+      ok_ = false;
+      return;
+    }
+    log_.info("job_held", {{"job", id}, {"why", error.what}});
+  }
+
+  void tell_capped(const CappedJob& capped) {
+    const auto found = jobs_.find(capped.job);
+    if (found == jobs_.end() || given_back_.count(capped.job) > 0) return;
+    tell(*found->second, note_capped(capped.time_limit, capped.run));
+  }
+
+  void power_down(const std::vector<NodeName>& unwanted) {
+    if (!nodes_.empty()) force({nodes_.begin(), nodes_.end()}, fmt::format("flex: {}", reason_));
+    if (!unwanted.empty()) force(unwanted, "flex: the job that asked for this node is gone");
+  }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+
+ private:
+  void tell(const Job& job, const std::string& text) {
+    const std::string comment = with_note(job.admin_comment, text);
+    if (comment == job.admin_comment) return;
+    auto told = scheduler_.set_admin_comment(job.id, comment);
+    if (told) return;
+    log_.warning("comment_failed", {{"job", job.id}, {"why", told.error().what}});
+    ok_ = false;
+  }
+
+  void force(const std::vector<NodeName>& nodes, const std::string& reason) {
+    const std::string folded = fold_hostlist(nodes);
+    auto done = scheduler_.update_nodes(nodes, NodeRequest::PowerDownForce, reason);
+    if (done) {
+      log_.info("given_back", {{"nodes", folded}, {"n", nodes.size()}, {"why", reason}});
+      return;
+    }
+    log_.error("give_back_failed",
+               {{"nodes", folded}, {"n", nodes.size()}, {"why", done.error().what}});
+    ok_ = false;
+  }
+
+  Scheduler& scheduler_;
+  const Config& config_;
+  const Log& log_;
+  std::map<JobId, const Job*> jobs_{};
+  std::set<JobId> given_back_{};
+  std::set<NodeName> nodes_{};
+  std::string reason_{};
+  bool ok_ = true;
+};
+
+}  // namespace
+
+bool apply_to_slurm(Scheduler& scheduler,
+                    const Config& config,
+                    const SlurmReport& report,
+                    const Log& log) {
+  GiveBack give_back{scheduler, config, report, log};
+  for (const Refusal& refusal : report.plan.refusals)
+    give_back.refuse(refusal.job, refusal.nodes, refusal.error);
+  for (const RequestOutcome& outcome : report.outcomes) {
+    if (outcome.result != RequestResult::Failed) continue;
+    give_back.refuse(outcome.request.job, outcome.request.spec.nodes, outcome.error);
+  }
+  for (const CappedJob& capped : report.plan.capped) give_back.tell_capped(capped);
+  give_back.power_down(report.demand.unwanted);
+  return give_back.ok();
+}
+
+}  // namespace flex

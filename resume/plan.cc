@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "resume/plan.h"
+
+#include "lib/core/names.h"
+#include "lib/fleet/groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace flex {
+
+namespace {
+
+/// What the nodeset's groups hold, by node.
+struct Holdings {
+  std::unordered_set<NodeName> requested{};  ///< in an active request
+
+  struct Entry {
+    const Instance* instance;
+    const MigName* group;
+  };
+
+  std::unordered_map<NodeName, Entry> entries{};
+};
+
+Holdings holdings_of(const NodesetView& view,
+                     const std::string& cluster,
+                     const std::string& nodeset) {
+  Holdings holdings;
+  for (const auto& [name, group] : view.groups) {
+    if (!group.group || !is_owned(group.group->description, cluster, nodeset)) continue;
+    for (const ResizeRequest& request : group.requests) {
+      if (request.is_active())
+        holdings.requested.insert(request.nodes.begin(), request.nodes.end());
+    }
+    for (const Instance& instance : group.instances) {
+      const auto [found, is_new] =
+          holdings.entries.try_emplace(instance.name, Holdings::Entry{&instance, &name});
+      // A dead entry in one group must not hide a VM in another.
+      if (!is_new && found->second.instance->is_dead()) found->second = {&instance, &name};
+    }
+  }
+  return holdings;
+}
+
+class Planner {
+ public:
+  Planner(const Config& config, const std::string& cluster, const FleetView& fleet)
+      : config_(config), cluster_(cluster), fleet_(fleet) {
+    for (const auto& [index, view] : fleet) {
+      holdings_[index] = holdings_of(view, cluster, config.nodesets[index].name);
+    }
+  }
+
+  void add_job(const Demand::JobNodes& wanted) {
+    std::map<std::size_t, std::vector<NodeName>> by_nodeset;
+    for (const NodeName& node : wanted.nodes)
+      by_nodeset[config_.find(node)->nodeset].push_back(node);
+    for (auto& [nodeset, nodes] : by_nodeset) add(nodeset, &wanted.job, std::move(nodes));
+  }
+
+  /// Nobody waits for several jobless nodes at once: one request each, so that one that waits does
+  /// not hold up the others.
+  void add_jobless(const NodeName& node) { add(config_.find(node)->nodeset, nullptr, {node}); }
+
+  ResumePlan finish() {
+    for (auto& [key, group] : groups_) plan_.groups.push_back(std::move(group));
+    return std::move(plan_);
+  }
+
+ private:
+  void add(std::size_t index, const Job* job, std::vector<NodeName> nodes) {
+    const NodesetConfig& nodeset = config_.nodesets[index];
+    const JobId id = job == nullptr ? 0 : job->id;
+    const auto view = fleet_.find(index);
+    if (view == fleet_.end() || view->second.error) {
+      Error error = view == fleet_.end()
+                        ? Error{ErrorKind::Internal, "the nodeset was not looked at"}
+                        : *view->second.error;
+      plan_.refusals.push_back({.job = id, .nodes = std::move(nodes), .error = std::move(error)});
+      return;
+    }
+    const std::vector<NodeName> missing = without_backed(holdings_[index], std::move(nodes));
+    if (missing.empty()) return;
+    const RunDuration duration =
+        run_duration(nodeset, job == nullptr ? std::nullopt : job->time_limit);
+    if (duration.is_capped) {
+      plan_.capped.push_back({.job = id, .time_limit = *job->time_limit, .run = duration.run});
+    }
+    std::map<MigName, std::vector<NodeName>> by_group;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      const bool own_group = nodeset.mig_scope == MigScope::Job && id != 0;
+      const MigName name = own_group
+                               ? job_group_name(cluster_, nodeset.name, id, i / kMaxGroupSize)
+                               : group_of_node(cluster_, nodeset, config_.find(missing[i])->index);
+      by_group[name].push_back(missing[i]);
+    }
+    for (auto& [name, members] : by_group) {
+      add_requests(index, name, {.job = job, .run = duration.run, .nodes = std::move(members)});
+    }
+  }
+
+  struct Ask {
+    const Job* job;
+    Seconds run;
+    std::vector<NodeName> nodes;
+  };
+
+  void add_requests(std::size_t index, const MigName& name, Ask ask) {
+    const NodesetConfig& nodeset = config_.nodesets[index];
+    const NodesetView& view = fleet_.at(index);
+    const auto seen = view.groups.find(name);
+    const GroupView* group_view = seen == view.groups.end() ? nullptr : &seen->second;
+    const JobId id = ask.job == nullptr ? 0 : ask.job->id;
+    const bool exists = group_view != nullptr && group_view->group.has_value();
+    if (exists && !is_owned(group_view->group->description, cluster_, nodeset.name)) {
+      Error error{ErrorKind::Invalid,
+                  fmt::format("group {} exists but is not ours (its description is not '{}'): "
+                              "rename the nodeset or "
+                              "delete the group",
+                              name,
+                              ownership_mark(cluster_, nodeset.name)),
+                  "FOREIGN_GROUP"};
+      plan_.refusals.push_back(
+          {.job = id, .nodes = std::move(ask.nodes), .error = std::move(error)});
+      return;
+    }
+    GroupPlan& group = group_plan(index, name, exists, id);
+    for (const NodeName& node : ask.nodes) {
+      const auto entry = holdings_[index].entries.find(node);
+      if (entry == holdings_[index].entries.end()) continue;
+      const auto& [instance, holder] = entry->second;
+      if (instance->is_dead()) {
+        // In another group the entry is no obstacle: names are unique among VMs and within a group.
+        if (*holder != name) continue;
+        group.dead.push_back(*instance);
+      }
+      group.awaited[*holder].push_back(node);
+    }
+    for (std::size_t at = 0; at < ask.nodes.size(); at += kMaxRequestSize) {
+      const std::size_t end = std::min(at + kMaxRequestSize, ask.nodes.size());
+      const auto begin_it = ask.nodes.begin();
+      std::vector<NodeName> chunk(begin_it + static_cast<std::ptrdiff_t>(at),
+                                  begin_it + static_cast<std::ptrdiff_t>(end));
+      RequestKey key{.cluster = cluster_,
+                     .nodeset = nodeset.name,
+                     .job = id,
+                     .restart_count = ask.job == nullptr ? 0 : ask.job->restart_count,
+                     .attempt = 1,
+                     .nodes = chunk};
+      RequestSpec spec{.name = free_name(group_view, std::move(key)),
+                       .group = name,
+                       .description = request_description(id, chunk),
+                       .nodes = std::move(chunk),
+                       .run_duration = ask.run};
+      group.requests.push_back({.spec = std::move(spec), .job = id});
+    }
+  }
+
+  /// The name of the first attempt that no finished request has taken: those stay listed for a
+  /// while, and to ask again under their name would be answered "already exists" and never be
+  /// served.
+  static RequestName free_name(const GroupView* view, RequestKey key) {
+    RequestName name = request_name(key);
+    if (view == nullptr) return name;
+    const auto is_taken = [&](const ResizeRequest& request) { return request.name == name; };
+    while (std::any_of(view->requests.begin(), view->requests.end(), is_taken)) {
+      ++key.attempt;
+      name = request_name(key);
+    }
+    return name;
+  }
+
+  GroupPlan& group_plan(std::size_t index, const MigName& name, bool exists, JobId job) {
+    const auto [found, is_new] = groups_.try_emplace(name);
+    GroupPlan& group = found->second;
+    if (!is_new) return group;
+    const NodesetConfig& nodeset = config_.nodesets[index];
+    std::string description = ownership_mark(cluster_, nodeset.name);
+    if (nodeset.mig_scope == MigScope::Job && job != 0) description += fmt::format(" job={}", job);
+    group.spec = {.name = name,
+                  .description = std::move(description),
+                  .instance_template = nodeset.instance_template,
+                  .zones = nodeset.zones};
+    group.nodeset = nodeset.name;
+    group.exists = exists;
+    return group;
+  }
+
+  std::vector<NodeName> without_backed(const Holdings& holdings, std::vector<NodeName> nodes) {
+    std::vector<NodeName> missing;
+    for (NodeName& node : nodes) {
+      const auto entry = holdings.entries.find(node);
+      const bool has_vm = entry != holdings.entries.end() && !entry->second.instance->is_dead() &&
+                          !entry->second.instance->is_leaving();
+      const bool is_backed = has_vm || holdings.requested.count(node) > 0;
+      (is_backed ? plan_.left_alone : missing).push_back(std::move(node));
+    }
+    return missing;
+  }
+
+  const Config& config_;
+  const std::string& cluster_;
+  const FleetView& fleet_;
+  std::map<std::size_t, Holdings> holdings_{};
+  std::map<MigName, GroupPlan> groups_{};
+  ResumePlan plan_{};
+};
+
+}  // namespace
+
+ResumePlan plan_resume(const Config& config,
+                       const std::string& cluster,
+                       const Demand& demand,
+                       const FleetView& fleet) {
+  Planner planner{config, cluster, fleet};
+  for (const Demand::JobNodes& wanted : demand.jobs) planner.add_job(wanted);
+  for (const NodeName& node : demand.jobless) planner.add_jobless(node);
+  return planner.finish();
+}
+
+}  // namespace flex

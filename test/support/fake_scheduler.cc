@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "test/support/fake_scheduler.h"
+
+#include <fmt/format.h>
+#include <slurm/slurm.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace flex::test {
+namespace {
+
+std::string name_of(NodeRequest request) {
+  switch (request) {
+    case NodeRequest::PowerUp:
+      return "node POWER_UP";
+    case NodeRequest::PowerDown:
+      return "node POWER_DOWN";
+    case NodeRequest::PowerDownForce:
+      return "node POWER_DOWN_FORCE";
+    case NodeRequest::PowerDownAsap:
+      return "node POWER_DOWN_ASAP";
+    case NodeRequest::Down:
+      return "node DOWN";
+    case NodeRequest::Idle:
+      return "node IDLE";
+    case NodeRequest::Resume:
+      return "node RESUME";
+  }
+  return "node ?";
+}
+
+void set_base(Node& node, std::uint32_t base) {
+  node.state = static_cast<std::uint32_t>((node.state & NODE_STATE_FLAGS) | base);
+}
+
+void set_flag(Node& node, std::uint64_t flag, bool on = true) {
+  node.state = static_cast<std::uint32_t>(on ? node.state | flag : node.state & ~flag);
+}
+
+/// The node after the next tick of slurmctld's power saving.
+void apply(Node& node, NodeRequest request) {
+  switch (request) {
+    case NodeRequest::PowerUp:
+      set_flag(node, NODE_STATE_POWERED_DOWN, false);
+      set_flag(node, NODE_STATE_POWERING_UP);
+      break;
+    case NodeRequest::PowerDownForce:
+      set_base(node, NODE_STATE_IDLE);
+      set_flag(node, NODE_STATE_POWERING_UP, false);
+      set_flag(node, NODE_STATE_POWERING_DOWN);
+      break;
+    case NodeRequest::PowerDown:
+    case NodeRequest::PowerDownAsap:
+      // Happens when the node's jobs have ended.
+      set_flag(node, NODE_STATE_POWER_DOWN);
+      if (request == NodeRequest::PowerDownAsap) set_flag(node, NODE_STATE_DRAIN);
+      break;
+    case NodeRequest::Down:
+      set_base(node, NODE_STATE_DOWN);
+      break;
+    case NodeRequest::Idle:
+    case NodeRequest::Resume:
+      set_base(node, NODE_STATE_IDLE);
+      set_flag(node, NODE_STATE_DRAIN, false);
+      break;
+  }
+}
+
+bool takes_jobs_away(NodeRequest request) {
+  return request == NodeRequest::PowerDownForce || request == NodeRequest::Down;
+}
+
+Error no_such_job(JobId job) {
+  return {.kind = ErrorKind::NotFound,
+          .what = fmt::format("job {}: Invalid job id specified (2017)", job),
+          .code = "ESLURM_INVALID_JOB_ID"};
+}
+
+}  // namespace
+
+void FakeScheduler::fail_next(const std::string& method, Error error, int count) {
+  failures_[method] = {.error = std::move(error), .count = count};
+}
+
+std::optional<Error> FakeScheduler::enter(const std::string& method) {
+  calls.push_back(method);
+  const auto found = failures_.find(method);
+  if (found == failures_.end() || found->second.count == 0) return std::nullopt;
+  --found->second.count;
+  return found->second.error;
+}
+
+Node& FakeScheduler::add_node(std::string_view name, std::optional<std::uint32_t> state) {
+  constexpr auto kPoweredDown =
+      static_cast<std::uint32_t>(NODE_STATE_IDLE | NODE_STATE_CLOUD | NODE_STATE_POWERED_DOWN);
+  nodes.push_back({.name = {std::string(name)}, .state = state.value_or(kPoweredDown)});
+  return nodes.back();
+}
+
+Job& FakeScheduler::add_job(JobId id, std::vector<NodeName> on, std::optional<Seconds> time_limit) {
+  jobs.push_back({.id = id,
+                  .state = static_cast<std::uint32_t>(JOB_RUNNING | JOB_CONFIGURING),
+                  .time_limit = time_limit,
+                  .nodes = std::move(on),
+                  .is_batch = true,
+                  .may_requeue = true,
+                  .is_configuring = true,
+                  .is_running = true});
+  return jobs.back();
+}
+
+Node* FakeScheduler::find_node(std::string_view name) {
+  const auto found =
+      std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.name.text == name; });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+Job* FakeScheduler::find_job(JobId id) {
+  const auto found =
+      std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) { return j.id == id; });
+  return found == jobs.end() ? nullptr : &*found;
+}
+
+Result<std::string> FakeScheduler::load_cluster_name() {
+  if (const auto error = enter("load_cluster_name")) return *error;
+  return cluster;
+}
+
+Result<std::vector<Node>> FakeScheduler::load_nodes() {
+  if (const auto error = enter("load_nodes")) return *error;
+  return nodes;
+}
+
+Result<std::vector<Job>> FakeScheduler::load_jobs(std::span<const JobId> ids) {
+  if (const auto error = enter("load_jobs")) return *error;
+  std::vector<Job> found;
+  for (const Job& job : jobs) {
+    if (std::find(ids.begin(), ids.end(), job.id) != ids.end()) found.push_back(job);
+  }
+  return found;
+}
+
+Result<std::vector<Job>> FakeScheduler::load_all_jobs() {
+  if (const auto error = enter("load_all_jobs")) return *error;
+  return jobs;
+}
+
+Result<std::vector<Partition>> FakeScheduler::load_partitions() {
+  if (const auto error = enter("load_partitions")) return *error;
+  return partitions;
+}
+
+Result<Done> FakeScheduler::update_nodes(std::span<const NodeName> names,
+                                         NodeRequest request,
+                                         std::string_view reason) {
+  if (const auto error = enter("update_nodes")) return *error;
+  for (const auto& name : names) {
+    if (find_node(name.text) == nullptr) {
+      return Error{.kind = ErrorKind::NotFound,
+                   .what = fmt::format("node {}: Invalid node name specified (2018)", name),
+                   .code = "ESLURM_INVALID_NODE_NAME"};
+    }
+  }
+  updates.push_back({.what = name_of(request),
+                     .nodes = {names.begin(), names.end()},
+                     .text = std::string(reason)});
+  for (const auto& name : names) {
+    Node& node = *find_node(name.text);
+    apply(node, request);
+    if (!reason.empty()) node.reason = reason;
+    if (!takes_jobs_away(request)) continue;
+    for (Job& job : jobs) {
+      if (std::find(job.nodes.begin(), job.nodes.end(), name) != job.nodes.end()) give_back(job);
+    }
+  }
+  return Done{};
+}
+
+void FakeScheduler::give_back(Job& job) {
+  if (job.is_pending || job.is_finished) return;
+  const bool requeued = job.is_batch && job.may_requeue;
+  job.is_configuring = false;
+  job.is_running = false;
+  job.is_pending = requeued;
+  job.is_finished = !requeued;
+  job.state = requeued ? JOB_PENDING : JOB_NODE_FAIL;
+  if (requeued) {
+    ++job.restart_count;
+    job.nodes.clear();
+  }
+}
+
+Result<Done> FakeScheduler::set_admin_comment(JobId job, std::string_view text) {
+  if (const auto error = enter("set_admin_comment")) return *error;
+  Job* const found = find_job(job);
+  if (found == nullptr) return no_such_job(job);
+  found->admin_comment = text;
+  updates.push_back({.what = "admin_comment", .job = job, .text = std::string(text)});
+  return Done{};
+}
+
+Result<Done> FakeScheduler::requeue_and_hold(JobId job) {
+  if (const auto error = enter("requeue_and_hold")) return *error;
+  Job* const found = find_job(job);
+  if (found == nullptr) return no_such_job(job);
+  if (!found->is_batch || !found->may_requeue) {
+    return Error{.kind = ErrorKind::Precondition,
+                 .what = fmt::format("job {}: cannot be requeued", job),
+                 .code = found->is_batch ? "ESLURM_DISABLED" : "ESLURM_BATCH_ONLY"};
+  }
+  if (found->is_pending) {
+    return Error{.kind = ErrorKind::Precondition,
+                 .what = fmt::format("job {}: Job is pending execution (2024)", job),
+                 .code = "ESLURM_JOB_PENDING"};
+  }
+  give_back(*found);
+  updates.push_back({.what = "requeue_hold", .job = job});
+  return Done{};
+}
+
+}  // namespace flex::test

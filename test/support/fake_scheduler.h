@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// A Scheduler in memory for unit tests: set its nodes, jobs and partitions, look at what was asked.
+#pragma once
+
+#include "lib/slurm/scheduler.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flex::test {
+
+class FakeScheduler : public Scheduler {
+ public:
+  /// What a write asked for, in the order of the calls. A write that was made to fail is not here.
+  struct Update {
+    std::string what{};  ///< "node POWER_DOWN_FORCE", "admin_comment", "requeue_hold"
+    std::vector<NodeName> nodes{};
+    JobId job = 0;
+    std::string text{};  ///< the reason, or the comment
+    friend bool operator==(const Update&, const Update&) = default;
+  };
+
+  std::string cluster = "hpc";
+  std::vector<Node> nodes{};
+  std::vector<Job> jobs{};
+  std::vector<Partition> partitions{};
+  std::vector<Update> updates{};
+  /// The names of all methods called, reads too.
+  std::vector<std::string> calls{};
+
+  /// Makes the next `count` calls of a method ("load_nodes", "update_nodes" …) fail.
+  void fail_next(const std::string& method, Error error, int count = 1);
+
+  /// An idle cloud node that is powered down, or one in the given raw state.
+  Node& add_node(std::string_view name, std::optional<std::uint32_t> state = {});
+  /// A configuring batch job on these nodes, which may be requeued.
+  Job& add_job(JobId id, std::vector<NodeName> on, std::optional<Seconds> time_limit);
+  /// Null where there is none.
+  [[nodiscard]] Node* find_node(std::string_view name);
+  [[nodiscard]] Job* find_job(JobId id);
+
+  Result<std::string> load_cluster_name() override;
+  Result<std::vector<Node>> load_nodes() override;
+  Result<std::vector<Job>> load_jobs(std::span<const JobId> ids) override;
+  Result<std::vector<Job>> load_all_jobs() override;
+  Result<std::vector<Partition>> load_partitions() override;
+  /// Changes the nodes' states as slurmctld would have done a moment later, and gives jobs back
+  /// where it would. NotFound if one of them does not exist, as slurmctld does.
+  Result<Done> update_nodes(std::span<const NodeName> names,
+                            NodeRequest request,
+                            std::string_view reason) override;
+  Result<Done> set_admin_comment(JobId job, std::string_view text) override;
+  Result<Done> requeue_and_hold(JobId job) override;
+
+ private:
+  struct Failure {
+    Error error{};
+    int count = 0;
+  };
+
+  /// Notes the call; the error that it is to fail with, if any.
+  std::optional<Error> enter(const std::string& method);
+  /// Back to the queue, as after a node failure; a job that may not be requeued ends.
+  static void give_back(Job& job);
+
+  std::map<std::string, Failure> failures_{};
+};
+
+}  // namespace flex::test

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "resume/plan.h"
+
+#include "lib/fleet/groups.h"
+#include "test/support/builders.h"
+#include "test/support/catch.h"
+
+#include <set>
+
+using namespace flex;
+using namespace flex::test;
+
+namespace {
+
+Demand for_job(const Job& wanted) {
+  Demand demand;
+  demand.jobs.push_back({.job = wanted, .nodes = wanted.nodes});
+  return demand;
+}
+
+/// A nodeset whose own group exists and is empty.
+FleetView empty_group(const std::string& set, std::size_t index = 0) {
+  FleetView fleet;
+  fleet[index].groups[{"hpc-" + set}].group = group("hpc-" + set, "hpc", set);
+  return fleet;
+}
+
+}  // namespace
+
+TEST_CASE("run_duration: time limit plus margin, within Google's and the admin's limits",
+          "[fleet]") {
+  struct Row {
+    const char* label;
+    std::optional<Seconds> limit;
+    Seconds margin;
+    Seconds longest;
+    bool use_job;
+    Seconds run;
+    bool capped;
+  };
+
+  const auto row = GENERATE(values<Row>({
+      {"4 h and 15 min", 4h, 15min, 168h, true, 15300s, false},
+      {"5 min and 15 min", 5min, 15min, 168h, true, 1200s, false},
+      {"below the floor", 5min, 0s, 168h, true, 600s, false},
+      {"8 days", 192h, 15min, 168h, true, 604800s, true},
+      {"exactly the longest", 168h, 0s, 168h, true, 604800s, false},
+      {"only the margin is over", 168h, 15min, 168h, true, 604800s, true},
+      {"no limit", std::nullopt, 15min, 168h, true, 604800s, false},
+      {"a lower cap", 4h, 15min, 1h, true, 3600s, true},
+      {"not asked to use the job's", 4h, 15min, 24h, false, 86400s, false},
+  }));
+  INFO(row.label);
+  auto set = nodeset("a", nodes("a", 1));
+  set.run_duration_margin = row.margin;
+  set.dws_flex.max_run_duration = row.longest;
+  set.dws_flex.use_job_duration = row.use_job;
+  const auto duration = run_duration(set, row.limit);
+  CHECK(duration.run == row.run);
+  CHECK(duration.is_capped == row.capped);
+}
+
+TEST_CASE("plan_resume: one all-or-nothing request for a job's nodes", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 16))});
+  const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), empty_group("a"));
+  REQUIRE(plan.groups.size() == 1);
+  CHECK(plan.groups[0].exists);
+  CHECK(plan.groups[0].spec.name.text == "hpc-a");
+  REQUIRE(plan.groups[0].requests.size() == 1);
+  const auto& spec = plan.groups[0].requests[0].spec;
+  CHECK(spec.nodes == nodes("a", 4));
+  CHECK(spec.run_duration == 15300s);
+  CHECK(spec.group.text == "hpc-a");
+  CHECK(spec.description == "slurm-flex-start job=12 nodes=a-[0-3]");
+  CHECK_THAT(spec.name.text, StartsWith("j12-"));
+  CHECK(plan.refusals.empty());
+}
+
+TEST_CASE("plan_resume: a group that does not exist yet is to be created", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4))});
+  FleetView fleet;
+  fleet[0].groups[{"hpc-a"}] = {};
+  const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+  REQUIRE(plan.groups.size() == 1);
+  CHECK_FALSE(plan.groups[0].exists);
+  CHECK(plan.groups[0].spec.description == "slurm-flex-start cluster=hpc nodeset=a");
+  CHECK(plan.groups[0].spec.instance_template == "a-flex");
+  CHECK(plan.groups[0].spec.zones == std::vector<std::string>{"us-central1-a", "us-central1-b"});
+}
+
+TEST_CASE("plan_resume: the same resume twice asks once", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4))});
+  auto fleet = empty_group("a");
+  const auto first = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+  const auto again = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+  CHECK(first.groups[0].requests[0].spec.name == again.groups[0].requests[0].spec.name);
+
+  const auto state = GENERATE(RequestState::Creating,
+                              RequestState::Accepted,
+                              RequestState::Provisioning,
+                              RequestState::Unknown);
+  fleet[0].groups[{"hpc-a"}].requests = {
+      request(first.groups[0].requests[0].spec.name.text, state, nodes("a", 4))};
+  const auto seen = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+  CHECK(seen.groups.empty());
+  CHECK(seen.left_alone == nodes("a", 4));
+}
+
+TEST_CASE("plan_resume: a finished request of the same name is not asked for again under that name",
+          "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4))});
+  auto fleet = empty_group("a");
+  std::set<std::string> names;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+    REQUIRE(plan.groups.size() == 1);
+    const std::string name = plan.groups[0].requests[0].spec.name.text;
+    CHECK(names.insert(name).second);
+    fleet[0].groups[{"hpc-a"}].requests.push_back(
+        request(name, RequestState::Cancelled, nodes("a", 4)));
+  }
+}
+
+TEST_CASE("plan_resume: leaves a node with a VM alone and asks for the others", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4))});
+  auto fleet = empty_group("a");
+  fleet[0].groups[{"hpc-a"}].instances = {running({"a-1"})};
+  const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+  CHECK(plan.left_alone == nodes("a", 1, 1));
+  REQUIRE(plan.groups.size() == 1);
+  CHECK(plan.groups[0].requests[0].spec.nodes == std::vector<NodeName>{{"a-0"}, {"a-2"}, {"a-3"}});
+  CHECK(plan.groups[0].awaited.empty());
+}
+
+TEST_CASE("plan_resume: clears an entry whose VM vanished, and waits for one that is leaving",
+          "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4))});
+  auto fleet = empty_group("a");
+  fleet[0].groups[{"hpc-a"}].instances = {dead({"a-0"}), deleting({"a-1"})};
+  const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+  REQUIRE(plan.groups.size() == 1);
+  REQUIRE(plan.groups[0].dead.size() == 1);
+  CHECK(plan.groups[0].dead[0].name.text == "a-0");
+  CHECK(plan.groups[0].awaited.at({"hpc-a"}) == nodes("a", 2));
+  CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 4));
+}
+
+TEST_CASE("plan_resume: a group with our name that is not ours is not touched", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4)), nodeset("b", nodes("b", 4))});
+  auto fleet = empty_group("b", 1);
+  fleet[0].groups[{"hpc-a"}].group = group("hpc-a", "other", "a");
+  Demand demand = for_job(job(12, nodes("a", 4), 4h));
+  demand.jobs.push_back({.job = job(13, nodes("b", 1), 1h), .nodes = nodes("b", 1)});
+  const auto plan = plan_resume(cfg, "hpc", demand, fleet);
+  REQUIRE(plan.refusals.size() == 1);
+  CHECK(plan.refusals[0].job == 12);
+  CHECK(plan.refusals[0].error.kind == ErrorKind::Invalid);
+  REQUIRE(plan.groups.size() == 1);
+  CHECK(plan.groups[0].spec.name.text == "hpc-b");
+}
+
+TEST_CASE("plan_resume: decides nothing about a nodeset that could not be seen", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4))});
+  FleetView fleet;
+  fleet[0].error = Error{ErrorKind::Retry, "503"};
+  const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+  CHECK(plan.groups.empty());
+  REQUIRE(plan.refusals.size() == 1);
+  CHECK(plan.refusals[0].error.kind == ErrorKind::Retry);
+}
+
+TEST_CASE("plan_resume: over 1,000 nodes in requests, over 2,000 in groups", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4500))});
+  FleetView fleet;
+  fleet[0].groups[{"hpc-a"}] = {};
+  const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4500), 4h)), fleet);
+  REQUIRE(plan.groups.size() == 3);
+  CHECK(plan.groups[0].spec.name.text == "hpc-a");
+  CHECK(plan.groups[1].spec.name.text == "hpc-a-2");
+  CHECK(plan.groups[2].spec.name.text == "hpc-a-3");
+  std::set<NodeName> asked;
+  std::set<RequestName> names;
+  for (const auto& part : plan.groups) {
+    std::size_t in_group = 0;
+    for (const auto& one : part.requests) {
+      CHECK(one.spec.nodes.size() <= 1000);
+      in_group += one.spec.nodes.size();
+      asked.insert(one.spec.nodes.begin(), one.spec.nodes.end());
+      CHECK(names.insert(one.spec.name).second);
+      CHECK(one.spec.description.size() < 2048);
+    }
+    CHECK(in_group <= 2000);
+  }
+  CHECK(asked.size() == 4500);
+}
+
+TEST_CASE("plan_resume: mig_scope job gives each job a group of its own", "[resume]") {
+  auto set = nodeset("a", nodes("a", 8));
+  set.mig_scope = MigScope::Job;
+  const Config cfg = config({set});
+  FleetView fleet;
+  fleet[0] = {};
+  Demand demand = for_job(job(12, nodes("a", 2), 4h));
+  demand.jobs.push_back({.job = job(13, nodes("a", 2, 2), 1h), .nodes = nodes("a", 2, 2)});
+  demand.jobless = {{"a-7"}};
+  const auto plan = plan_resume(cfg, "hpc", demand, fleet);
+  REQUIRE(plan.groups.size() == 3);
+  CHECK(plan.groups[0].spec.name.text == "hpc-a");
+  CHECK(plan.groups[1].spec.name.text == "hpc-a-j12");
+  CHECK(plan.groups[1].spec.description == "slurm-flex-start cluster=hpc nodeset=a job=12");
+  CHECK(plan.groups[2].spec.name.text == "hpc-a-j13");
+}
+
+TEST_CASE("plan_resume: mig_scope job sees a node's VM in another job's group", "[resume]") {
+  auto set = nodeset("a", nodes("a", 8));
+  set.mig_scope = MigScope::Job;
+  const Config cfg = config({set});
+  FleetView fleet;
+  auto& other = fleet[0].groups[{"hpc-a-j11"}];
+  other.group = group("hpc-a-j11", "hpc", "a");
+  other.instances = {running({"a-0"}), deleting({"a-1"}), dead({"a-2"})};
+  const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
+  CHECK(plan.left_alone == nodes("a", 1));
+  REQUIRE(plan.groups.size() == 1);
+  CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 3, 1));
+  CHECK(plan.groups[0].awaited.at({"hpc-a-j11"}) == nodes("a", 1, 1));
+  CHECK(plan.groups[0].dead.empty());
+}
+
+TEST_CASE("plan_resume: nodes without a job get a request each, for the longest time", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 8))});
+  Demand demand;
+  demand.jobless = nodes("a", 3);
+  const auto plan = plan_resume(cfg, "hpc", demand, empty_group("a"));
+  REQUIRE(plan.groups.size() == 1);
+  REQUIRE(plan.groups[0].requests.size() == 3);
+  CHECK(plan.groups[0].requests[0].spec.run_duration == 604800s);
+  CHECK_THAT(plan.groups[0].requests[0].spec.name.text, StartsWith("j0-"));
+}
+
+TEST_CASE("plan_resume: a job over two nodesets asks in both, a capped one is told", "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 8)), nodeset("b", nodes("b", 8))});
+  auto fleet = empty_group("a");
+  fleet[1] = empty_group("b", 1)[1];
+  const auto wanted = job(12, {{"a-0"}, {"b-0"}}, 200h);
+  const auto plan = plan_resume(cfg, "hpc", for_job(wanted), fleet);
+  CHECK(plan.groups.size() == 2);
+  REQUIRE_FALSE(plan.capped.empty());
+  CHECK(plan.capped[0].job == 12);
+  CHECK(plan.capped[0].run == 604800s);
+}

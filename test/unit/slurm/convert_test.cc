@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/slurm/convert.h"
+
+#include "test/support/catch.h"
+
+#include <string>
+
+using namespace flex;
+
+namespace {
+
+slurm_job_info_t some_job(std::uint32_t state) {
+  slurm_job_info_t job{};
+  job.job_state = state;
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("to_job: a limit that is none is empty", "[slurm]") {
+  auto job = some_job(JOB_PENDING);
+  job.time_limit = 240;
+  CHECK(slurm::to_job(job).time_limit == Seconds{14400});
+  job.time_limit = INFINITE;
+  CHECK_FALSE(slurm::to_job(job).time_limit);
+  job.time_limit = NO_VAL;
+  CHECK_FALSE(slurm::to_job(job).time_limit);
+  job.time_limit = 0;
+  CHECK(slurm::to_job(job).time_limit == Seconds{0});
+}
+
+TEST_CASE("to_job: null texts and lists are empty", "[slurm]") {
+  const auto job = slurm::to_job(some_job(JOB_RUNNING));
+  CHECK(job.nodes.empty());
+  CHECK(job.partition.empty());
+  CHECK(job.comment.empty());
+  CHECK(job.admin_comment.empty());
+  CHECK(job.extra.empty());
+}
+
+TEST_CASE("to_job: tells a configuring, running, pending and finished job apart", "[slurm]") {
+  struct Row {
+    std::uint32_t state;
+    bool is_configuring, is_running, is_pending, is_finished;
+  };
+
+  const auto row = GENERATE(values<Row>({
+      {JOB_PENDING, false, false, true, false},
+      {JOB_PENDING | JOB_COMPLETING, false, false, true, false},
+      {JOB_RUNNING, false, true, false, false},
+      {JOB_RUNNING | JOB_CONFIGURING, true, true, false, false},
+      {JOB_SUSPENDED, false, false, false, false},
+      {JOB_COMPLETE, false, false, false, true},
+      {JOB_CANCELLED | JOB_COMPLETING, false, false, false, true},
+      {JOB_NODE_FAIL, false, false, false, true},
+      {JOB_OOM, false, false, false, true},
+  }));
+  INFO(row.state);
+  const auto job = slurm::to_job(some_job(row.state));
+  CHECK(job.state == row.state);
+  CHECK(job.is_configuring == row.is_configuring);
+  CHECK(job.is_running == row.is_running);
+  CHECK(job.is_pending == row.is_pending);
+  CHECK(job.is_finished == row.is_finished);
+}
+
+TEST_CASE("to_job: leaves out the nodes that a requeued job had", "[slurm]") {
+  std::string nodes = "n[0-1]";
+  auto job = some_job(JOB_RUNNING);
+  job.nodes = nodes.data();
+  CHECK(slurm::to_job(job).nodes == std::vector<NodeName>{{"n0"}, {"n1"}});
+  job.job_state = JOB_PENDING | JOB_COMPLETING;
+  CHECK(slurm::to_job(job).nodes.size() == 2);
+  job.job_state = JOB_PENDING;
+  CHECK(slurm::to_job(job).nodes.empty());
+}
+
+TEST_CASE("to_partition: no limit and no timeout of its own", "[slurm]") {
+  std::string nodes = "n[0-1]";
+  partition_info_t raw{};
+  raw.nodes = nodes.data();
+  raw.max_time = INFINITE;
+  raw.default_time = 10;
+  raw.resume_timeout = NO_VAL16;
+  raw.suspend_timeout = 30;
+  const auto partition = slurm::to_partition(raw);
+  CHECK(partition.nodes.size() == 2);
+  CHECK_FALSE(partition.max_time);
+  CHECK(partition.default_time == Seconds{600});
+  CHECK(partition.resume_timeout == Seconds{0});
+  CHECK(partition.suspend_timeout == Seconds{30});
+}
+
+TEST_CASE("to_node: copies what is there", "[slurm]") {
+  std::string name = "n0";
+  std::string reason = "why";
+  node_info_t raw{};
+  raw.name = name.data();
+  raw.reason = reason.data();
+  raw.node_state = NODE_STATE_IDLE;
+  raw.boot_time = 1000;
+  const auto node = slurm::to_node(raw);
+  CHECK(node.name.text == "n0");
+  CHECK(node.reason == "why");
+  CHECK(node.comment.empty());
+  CHECK(node.state == NODE_STATE_IDLE);
+  CHECK(node.boot_time == TimePoint{Seconds{1000}});
+}

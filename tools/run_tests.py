@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs the test suites one after the other, shows what is going on, and ends with 'N passed, N failed'."""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def meson_tests(build, suites):
+    """The tests that meson knows, in its order: name, suite, command, environment."""
+    text = subprocess.run(
+        ["meson", "introspect", "--tests", str(build)], check=True, capture_output=True, text=True
+    ).stdout
+    for test in json.loads(text):
+        suite = test["suite"][0].split(":")[-1] if test["suite"] else ""
+        if suite in suites:
+            yield test["name"], suite, test["cmd"], test["env"], test["timeout"]
+
+
+COUNTS = [
+    # Catch2 v2 and v3, all well / with failures; the plain line of our scripts; pytest.
+    (re.compile(r"All tests passed \(.* in (\d+) test cases?\)"), lambda m: (int(m[1]), 0, 0)),
+    (
+        re.compile(r"test cases:\s*(\d+) \|\s*(?:(\d+) passed \| )?(?:(\d+) skipped \| )?(\d+) failed"),
+        lambda m: (int(m[1]) - int(m[4]), int(m[4]), int(m[3] or 0)),
+    ),
+    (
+        re.compile(r"^(?:\w+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M),
+        lambda m: (int(m[1]), int(m[2]), int(m[3] or 0)),
+    ),
+    (
+        re.compile(r"^=+ (?:(\d+) failed)?(?:, )?(?:(\d+) passed)?(?:, (\d+) skipped)?.* in [\d.]+s.*=+$", re.M),
+        lambda m: (int(m[2] or 0), int(m[1] or 0), int(m[3] or 0)),
+    ),
+]
+
+
+def count(output, code):
+    """(passed, failed, skipped) of one program by its closing line; the exit code has the last word."""
+    for pattern, get in COUNTS:
+        matches = list(pattern.finditer(output))
+        if matches:
+            passed, failed, skipped = get(matches[-1])
+            return passed, max(failed, 0 if code == 0 else 1), skipped
+    return (1, 0, 0) if code == 0 else (0, 1, 0)
+
+
+def run(name, cmd, env, timeout, live):
+    """Runs one test program; its output goes to the screen as it comes (live) or only if it fails."""
+    started = time.monotonic()
+    environment = {**os.environ, **env, "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        cmd, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    lines = []
+    try:
+        deadline = started + timeout
+        for line in process.stdout:
+            lines.append(line)
+            if live:
+                print("    " + line, end="", flush=True)
+            if time.monotonic() > deadline:
+                process.kill()
+                lines.append(f"killed after {timeout} s\n")
+        code = process.wait(timeout=max(1, deadline - time.monotonic()))
+    except (KeyboardInterrupt, subprocess.TimeoutExpired):
+        process.terminate()
+        process.wait(timeout=30)
+        raise
+    output = "".join(lines)
+    counts = count(output, code)
+    if counts[1] and not live:
+        print(output)
+    state = "ok" if counts[1] == 0 else "FAILED"
+    extra = f", {counts[2]} skipped" if counts[2] else ""
+    print(f"  {name:<24} {state:<6} {counts[0]} passed{extra} ({time.monotonic() - started:.1f} s)", flush=True)
+    if not live:
+        for line in lines:
+            if line.startswith("SKIP"):
+                print("    " + line, end="")
+    return counts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build", type=Path)
+    parser.add_argument("--suite", action="append", help="unit, functional, cluster (default: all)")
+    args = parser.parse_args()
+    build = args.build if args.build.is_absolute() else ROOT / args.build
+    suites = args.suite or ["unit", "functional", "cluster"]
+    total = [0, 0, 0]
+    started = time.monotonic()
+    for suite in suites:
+        tests = list(meson_tests(build, [suite]))
+        print(f"{suite}: {len(tests)} program{'s' if len(tests) != 1 else ''}", flush=True)
+        for name, _, cmd, env, timeout in tests:
+            counts = run(name, cmd, env, timeout, live=suite == "cluster")
+            total = [a + b for a, b in zip(total, counts)]
+    print(f"in {time.monotonic() - started:.0f} s")
+    print(f"{total[0]} passed, {total[1]} failed" + (f", {total[2]} skipped" if total[2] else ""))
+    return 1 if total[1] or not total[0] else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

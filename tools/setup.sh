@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs the Debian packages that building and testing need. Does nothing when all are there; never asks.
+#   tools/setup.sh          what 'make build', 'demo', 'test' and 'bench' need
+#   tools/setup.sh check    and what 'make check' needs
+set -eu
+
+packages="g++ meson ninja-build pkg-config ccache
+  libslurm-dev libcurl4-openssl-dev libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
+  libcpp-httplib-dev zlib1g-dev catch2
+  slurmctld slurmd slurm-client munge python3 python3-pytest procps"
+if [ "${1:-}" = check ]; then
+  packages="$packages clang clang-format clang-tidy libclang-rt-dev llvm mandoc"
+fi
+
+missing=""
+for package in $packages; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=""
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+echo "setup: installing$missing"
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null 2>&1; then
+    echo "setup: these packages are missing, and neither root nor sudo is at hand:$missing" >&2
+    exit 1
+  fi
+  as_root=sudo
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
+      -o Dpkg::Options::=--force-confold -o DPkg::Lock::Timeout=300 "$@"
+}
+# shellcheck disable=SC2086 # a list of words on purpose
+if ! install $missing >"$log" 2>&1 </dev/null; then
+  cat "$log" >&2
+  echo "setup: apt-get failed; the packages needed are:$missing" >&2
+  exit 1
+fi
+echo "setup: done"
