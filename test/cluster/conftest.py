@@ -35,3 +35,19 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture(scope="session")
 def build():
     return BUILD
+
+
+@pytest.fixture(scope="session")
+def running_site(build):
+    from site_under_test import Site
+    site = Site(build)
+    with site.cluster:
+        site.submit()
+        yield site
+
+
+@pytest.fixture
+def site(running_site):
+    """The shared cluster; every test that uses it also checks the calls made meanwhile."""
+    yield running_site
+    running_site.check_journal()

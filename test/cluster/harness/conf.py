@@ -28,11 +28,11 @@ PARTITION = {"MaxTime": "30-00:00:00", "DefaultTime": "00:10:00", "OverSubscribe
              "SuspendTime": "4", "SuspendTimeout": "3", "ResumeTimeout": "300", "State": "UP"}
 
 
-def slurm_conf(*, directory, host, user, version, ctld_port, slurmd_port, nodesets, ports, programs,
+def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_port, nodesets, ports, programs,
                cpus=2, extra=()):
     d = directory
     lines = [
-        "ClusterName=flextest",
+        f"ClusterName={cluster}",
         # An address beside the name: in a chroot the name need not resolve.
         f"SlurmctldHost={host}(127.0.0.1)",
         f"SlurmUser={user}",
@@ -84,9 +84,9 @@ def slurm_conf(*, directory, host, user, version, ctld_port, slurmd_port, nodese
         lines += [f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={node} Port={ports[node]} "
                   f"CPUs={cpus} RealMemory=100 State=CLOUD" for node in nodeset.nodes]
     for number, nodeset in enumerate(nodesets):
-        options = {**PARTITION, "Default": "YES" if number == 0 else "NO", **nodeset.partition}
-        words = " ".join(f"{key}={value}" for key, value in options.items() if value is not None)
-        lines.append(f"PartitionName={nodeset.name} Nodes={nodeset.hostlist} {words}")
+        options = {"PartitionName": nodeset.name, "Nodes": nodeset.hostlist, **PARTITION,
+                   "Default": "YES" if number == 0 else "NO", **nodeset.partition}
+        lines.append(" ".join(f"{key}={value}" for key, value in options.items() if value is not None))
     return "\n".join(lines) + "\n"
 
 

@@ -54,7 +54,8 @@ class Cluster:
     """Start it with `with`; everything is gone after the block."""
 
     def __init__(self, nodesets, *, build, emulator=None, programs=None, zones=ZONES, slurm_extra=(),
-                 flex_extra=None, cpus=2, log_level="debug"):
+                 flex_extra=None, cpus=2, log_level="debug", name="flextest"):
+        self.name = name
         self.nodesets = {nodeset.name: nodeset for nodeset in nodesets}
         self.build = Path(build)
         self.version = slurm_version()
@@ -138,8 +139,8 @@ class Cluster:
         sandbox = self.sandbox
         nodesets = list(self.nodesets.values())
         text = conf.slurm_conf(
-            directory=self.dir, host=self.host, user=sandbox.account.pw_name, version=self.version,
-            ctld_port=sandbox.port(), slurmd_port=sandbox.port(), nodesets=nodesets,
+            directory=self.dir, cluster=self.name, host=self.host, user=sandbox.account.pw_name,
+            version=self.version, ctld_port=sandbox.port(), slurmd_port=sandbox.port(), nodesets=nodesets,
             ports={node: sandbox.port() for nodeset in nodesets for node in nodeset.nodes},
             programs=self._install_programs(), cpus=self._cpus, extra=self._slurm_extra)
         sandbox.write("etc/slurm.conf", text)

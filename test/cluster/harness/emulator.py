@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""flex-gce-emulator as a child, and what a test asks it beside the API."""
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+REGION = "us-central1"
+# A VM must not register in the second of the resume call: slurmctld would take it for an old boot.
+DEFAULTS = {"latency_ms": 0, "operation_ms": 50, "boot_delay_ms": 2000, "auto_templates": False,
+            "templates": [{"name": "flex-template"}], "strict_tokens": True, "eta_seconds": 3600}
+
+
+@dataclass
+class Request:
+    """A resize request."""
+    group: str
+    name: str
+    state: str
+    nodes: list
+    seconds: int
+    body: dict
+
+    @property
+    def is_active(self):
+        return self.state in ("CREATING", "ACCEPTED")
+
+    @property
+    def estimate(self):
+        """Google's estimatedAvailabilityTime, or ''."""
+        for error in (self.body.get("last_attempt") or {}).get("errors", []):
+            for detail in error.get("errorDetails", []):
+                when = detail.get("errorInfo", {}).get("metadatas", {}).get("estimatedAvailabilityTime")
+                if when:
+                    return when
+        return ""
+
+
+class Emulator:
+    """Started by Cluster; its hook starts and ends a slurmd for each VM."""
+
+    def __init__(self, program, **settings):
+        self.program = Path(program)
+        self.settings = {**DEFAULTS, **settings}
+        self.url = ""
+        self._sandbox = self._child = None
+        self._token = ""
+
+    def start(self, sandbox):
+        self._sandbox = sandbox
+        settings = {**self.settings, "hook": [str(sandbox.dir / "bin" / "vm_hook")]}
+        config = sandbox.write("etc/emulator.json", json.dumps(settings))
+        port_file = sandbox.dir / "run" / "emulator.port"
+        self._child = sandbox.spawn(
+            [sandbox.install(self.program), "--port", "0", "--port-file", port_file, "--config", config],
+            "emulator.log")
+        deadline = time.monotonic() + 20
+        while not (port_file.exists() and port_file.read_text(encoding="utf-8").strip()):
+            if self._child.poll() is not None or time.monotonic() > deadline:
+                log = (sandbox.dir / "log" / "emulator.log").read_text(encoding="utf-8")
+                raise RuntimeError(f"the emulator did not start\n{log}")
+            time.sleep(0.02)
+        self.url = f"http://127.0.0.1:{int(port_file.read_text(encoding='utf-8'))}"
+
+    def key_file(self):
+        """Credentials of the sort that `gcloud auth application-default login` writes."""
+        return {"type": "authorized_user", "client_id": "test", "client_secret": "test",
+                "refresh_token": "test", "token_uri": f"{self.url}/_emulator/oauth/token"}
+
+    # HTTP
+
+    def _call(self, verb, path, body=None, headers=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, method=verb,
+                                         headers={"Content-Type": "application/json", **(headers or {})})
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=30) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"{verb} {path}: {error.code} {error.read().decode()}") from error
+
+    def api(self, verb, path, body=None):
+        """A call as any other client makes it: it is in the journal."""
+        if not self._token:
+            form = urllib.parse.urlencode({"grant_type": "refresh_token", "refresh_token": "test",
+                                           "client_id": "test", "client_secret": "test"}).encode()
+            request = urllib.request.Request(f"{self.url}/_emulator/oauth/token", data=form)
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            with opener.open(request, timeout=30) as answer:
+                self._token = json.loads(answer.read())["access_token"]
+        return self._call(verb, f"/compute/v1/projects/flex-test/{path}", body,
+                          {"Authorization": f"Bearer {self._token}"})
+
+    # Control
+
+    def config(self, **settings):
+        return self._call("POST", "/_emulator/config", settings)
+
+    def set_capacity(self, **zones):
+        """set_capacity(b=3): zone us-central1-b has room for 3 VMs in all; -1: no bound."""
+        return self.config(capacity={f"{REGION}-{letter}": size for letter, size in zones.items()})
+
+    def journal(self, since=0):
+        return self._call("GET", f"/_emulator/journal?since={since}")
+
+    def calls(self, method, since=0):
+        """Journal entries of a method, named by its last two words: 'resizeRequests.insert'."""
+        return [entry for entry in self.journal(since)
+                if entry["method"].lower().endswith(method.lower())]
+
+    def counters(self):
+        return self._call("GET", "/_emulator/counters")
+
+    def state(self):
+        return self._call("GET", "/_emulator/state")
+
+    # State
+
+    def groups(self):
+        """By name."""
+        return {group["name"]: group for group in self.state()["groups"]}
+
+    def requests(self, group=None):
+        """Resize requests, oldest first; of one group or of all."""
+        found = [Request(group=body["group"], name=body["name"], state=body["state"],
+                         nodes=body["nodes"], seconds=int(body["run_seconds"]), body=body)
+                 for body in sorted(self.state()["requests"], key=lambda body: body["created"])]
+        return [request for request in found if group is None or request.group == group]
+
+    def requests_of(self, job):
+        return [request for request in self.requests() if request.name.startswith(f"j{job}-")]
+
+    def vms(self):
+        """Name to status."""
+        return {vm["name"]: vm["status"] for vm in self.state()["vms"]}
+
+    def save(self, target):
+        for name, content in (("journal", self.journal()), ("state", self.state())):
+            (Path(target) / f"emulator-{name}.json").write_text(json.dumps(content, indent=1),
+                                                                encoding="utf-8")
