@@ -20,14 +20,17 @@ struct World {
   void wants(JobId id, const std::vector<NodeName>& on) {
     demand.jobs.push_back({.job = job(id, on, 4h), .nodes = on});
   }
+
   std::vector<RequestOutcome> resume() {
     std::vector<NodeName> all;
-    for (const auto& wanted : demand.jobs) all.insert(all.end(), wanted.nodes.begin(), wanted.nodes.end());
+    for (const auto& wanted : demand.jobs)
+      all.insert(all.end(), wanted.nodes.begin(), wanted.nodes.end());
     const auto fleet = fetch_fleet(cloud, cfg, "hpc", all);
     const auto plan = plan_resume(cfg, "hpc", demand, fleet);
     refusals = plan.refusals.size();
     return apply_to_cloud(cloud, plan);
   }
+
   std::size_t refusals = 0;
 };
 
@@ -76,7 +79,8 @@ TEST_CASE("resume: a group is created on first need, waited for and then used", 
   CHECK(world.cloud.count("wait_operation") == 1);
 }
 
-TEST_CASE("resume: a group that another process has just created is used if it is ours", "[resume]") {
+TEST_CASE("resume: a group that another process has just created is used if it is ours",
+          "[resume]") {
   World world;
   world.wants(1, nodes("b", 2));
   world.cloud.next_error("insert_group", {ErrorKind::AlreadyExists, "already exists"});
@@ -109,7 +113,8 @@ TEST_CASE("resume: one nodeset's failure does not touch the other's request", "[
 TEST_CASE("resume: the group's operation may fail, too", "[resume]") {
   World world;
   world.wants(1, nodes("b", 2));
-  world.cloud.next_operation_error("insert_group", {.code = "QUOTA_EXCEEDED", .message = "REGIONAL_INSTANCE_GROUP_MANAGERS"});
+  world.cloud.next_operation_error(
+      "insert_group", {.code = "QUOTA_EXCEEDED", .message = "REGIONAL_INSTANCE_GROUP_MANAGERS"});
   const auto outcomes = world.resume();
   REQUIRE(outcomes.size() == 1);
   CHECK(outcomes[0].result == RequestResult::Failed);

@@ -46,7 +46,8 @@ TEST_CASE("suspend: a request that cannot be cancelled yet is looked at again", 
   CHECK(outcome.again == nodes("a", 2, 2));
 }
 
-TEST_CASE("suspend: what is not there is as it should be; a real failure is kept apart", "[suspend]") {
+TEST_CASE("suspend: what is not there is as it should be; a real failure is kept apart",
+          "[suspend]") {
   World world;
   CHECK(world.suspend(nodes("a", 2)).failed.empty());
   world.cloud.add_instance("hpc-a", "a-0");
