@@ -187,8 +187,8 @@ class Demo:
         show, emulator = self.show, self.emulator
         show.title("Sweeping up")
         self.journal = emulator.journal()
-        show.say("The finished request and the empty group are left for the next job to reuse; flex-sweeper "
-                 "removes them after a while. That is flex-sweeper's part, done here by the demo.")
+        show.say("The empty group would serve the next job; if none comes, it and the finished request are "
+                 "deleted. That is flex-sweeper's part, done here by the demo.")
         for request in emulator.requests():
             self.check(request.state == "SUCCEEDED", f"request {request.name} is {request.state}")
             emulator.api("DELETE", f"regions/us-central1/instanceGroupManagers/{request.group}"

@@ -6,6 +6,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -98,9 +99,9 @@ class Cluster:
         sandbox = self.sandbox
         sandbox.install(HERE / "procs.py")
         hook = (HERE / "vm_hook").read_text(encoding="utf-8").partition("\n")[2]
-        # The interpreter that runs us: it need not be the one of the distribution.
-        self.hook = sandbox.write("bin/vm_hook", f"#!{os.path.realpath('/proc/self/exe')} -IS\n{hook}",
-                                  0o755)
+        # The distribution's interpreter: ours may be in a home that the cluster's user cannot enter.
+        python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+        self.hook = sandbox.write("bin/vm_hook", f"#!{python} -IS\n{hook}", 0o755)
         self.set_no_boot([])
 
     def set_no_boot(self, names):
@@ -268,6 +269,8 @@ class Cluster:
         for command in (("squeue", "-a", "-o", "%i %P %T %r %N"), ("sinfo", "-N", "-o", "%N %T %E")):
             done = self.slurm(*command, check=False, timeout=20)
             parts.append(f"$ {command[0]}\n{done.stdout}{done.stderr}")
+        if self.emulator is not None:
+            parts.append(f"emulator: {self.emulator.counters()}\n")
         return "\n".join(parts) + self.log_tails()
 
     def log_tails(self, lines=15):
