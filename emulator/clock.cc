@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Reads and writes times.
+#include "emulator/clock.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+
+namespace flex::emulator {
+
+namespace {
+
+std::string civil(std::int64_t epoch) {
+  const auto seconds = static_cast<std::time_t>(epoch);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+}  // namespace
+
+double steady_wall() {
+  using std::chrono::duration;
+  using std::chrono::steady_clock;
+  using std::chrono::system_clock;
+  static const auto kSteady = steady_clock::now();
+  static const double kWall = duration<double>(system_clock::now().time_since_epoch()).count();
+  return kWall + duration<double>(steady_clock::now() - kSteady).count();
+}
+
+std::string format_stamp(double epoch) {
+  constexpr std::int64_t kPacific = -8 * 3600;
+  const auto millis = static_cast<std::int64_t>(std::llround(epoch * 1000.0));
+  return fmt::format("{}.{:03}-08:00", civil(millis / 1000 + kPacific), millis % 1000);
+}
+
+std::string format_utc(double epoch) {
+  return civil(static_cast<std::int64_t>(std::llround(epoch))) + "Z";
+}
+
+}  // namespace flex::emulator

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Calls on VMs.
+#include "emulator/api.h"
+#include "lib/core/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flex::emulator {
+
+namespace {
+
+
+Vm* vm_of(World& world, const Call& call) {
+  const auto found = world.vms.find(call.place().key(call.param("instance")));
+  return found == world.vms.end() ? nullptr : &found->second;
+}
+
+std::string vm_path(const Call& call) {
+  return path_of(call.place(), "instances", call.param("instance"));
+}
+
+/// "node-####" with number 7 is "node-0007".
+std::string name_from(const std::string& pattern, std::int64_t number) {
+  const std::size_t from = pattern.find('#');
+  if (from == std::string::npos) return pattern;
+  const std::size_t end = std::min(pattern.find_first_not_of('#', from), pattern.size());
+  return pattern.substr(0, from) + fmt::format("{:0{}}", number, end - from) + pattern.substr(end);
+}
+
+std::optional<Reply> bulk_names(const Json& body, std::vector<std::string>& names) {
+  const auto count = int_of(member(body, "count"));
+  const Json& each = member(body, "perInstanceProperties");
+  const std::string pattern = text_of(body, "namePattern");
+  if (each.is_object())
+    for (const auto& [key, value] : each.items()) names.push_back(text_of(value, "name", key));
+  if (!names.empty() && count && *count != static_cast<std::int64_t>(names.size()))
+    return invalid("'count' does not match 'perInstanceProperties'.");
+  if (names.empty()) {
+    if (!count || *count < 1 || pattern.empty())
+      return refuse(400, "required", "Required: 'count' and 'namePattern', or names.");
+    if (*count > 5000) return invalid("'count' is at most 5000.");
+    for (std::int64_t i = 1; i <= *count; ++i) names.push_back(name_from(pattern, i));
+  }
+  for (const std::string& name : names)
+    if (!is_rfc1035(name)) return invalid(fmt::format("Invalid instance name '{}'.", name));
+  return std::nullopt;
+}
+
+Json bulk_zones(const World& world, const Call& call) {
+  if (call.place().is_zonal()) return Json::array({call.place().location()});
+  Json zones = Json::array();
+  const Json& locations = member(member(call.body, "locationPolicy"), "locations");
+  const auto all = world.settings.regions.find(call.place().location());
+  if (all == world.settings.regions.end()) return zones;
+  bool is_restricted = false;
+  for (const auto& [key, value] : locations.items())
+    is_restricted = is_restricted || text_of(value, "preference") == "ALLOW";
+  for (const std::string& zone : all->second) {
+    const std::string wish = text_of(member(locations, "zones/" + zone), "preference");
+    if (wish != "DENY" && (!is_restricted || wish == "ALLOW")) zones.push_back(zone);
+  }
+  return zones;
+}
+
+std::int64_t run_seconds_of(const World& world, const Json& body, const std::string& template_key) {
+  const auto own = duration_of(member(member(body, "scheduling"), "maxRunDuration"));
+  if (own) return *own;
+  const auto thing = world.templates.find(template_key);
+  if (thing == world.templates.end()) return 0;
+  const Json& scheduling = member(member(thing->second.body, "properties"), "scheduling");
+  return duration_of(member(scheduling, "maxRunDuration")).value_or(0);
+}
+
+}  // namespace
+
+Reply instances_get(World& world, const Call& call) {
+  const Vm* vm = vm_of(world, call);
+  if (vm == nullptr) return not_found(vm_path(call));
+  return {.status = 200, .body = to_json(world, *vm)};
+}
+
+Reply instances_list(World& world, const Call& call) {
+  if (!world.is_zone(call.place().location()))
+    return not_found("projects/" + call.project() + "/" + call.place().scope);
+  std::vector<Json> items;
+  for_each_in(world.vms, call.place(), [&](const Vm& vm) { items.push_back(to_json(world, vm)); });
+  return list_reply(world, call, "compute#instanceList", std::move(items));
+}
+
+Reply instances_aggregated(World& world, const Call& call) {
+  std::vector<std::pair<std::string, Json>> items;
+  for (const auto& [key, vm] : world.vms)
+    if (vm.project == call.project()) items.emplace_back("zones/" + vm.zone, to_json(world, vm));
+  return aggregated_reply(world, call, "compute#instanceAggregatedList", std::move(items),
+                          "instances");
+}
+
+Reply instances_insert(World& world, const Call& call) {
+  const std::string name = text_of(call.body, "name");
+  if (!is_rfc1035(name)) return invalid(fmt::format("Invalid value for field 'resource.name': '{}'.", name));
+  const Place place = call.place();
+  if (!world.is_zone(place.location())) return not_found("projects/" + place.project + "/" + place.scope);
+  if (world.vms.contains(place.key(name))) return already_exists(path_of(place, "instances", name));
+  std::string key;
+  const std::string url = call.query_value("sourceInstanceTemplate");
+  if (!url.empty()) {
+    const auto found = world.find_template(place.project, url);
+    if (!found) return invalid("Invalid value for field 'sourceInstanceTemplate': not found.");
+    key = *found;
+  }
+  Operation& operation = world.start_operation({.place = place,
+                                                .type = "insert",
+                                                .target = path_of(place, "instances", name),
+                                                .target_id = ++world.next_id,
+                                                .effect = Effect::VmsPlaced,
+                                                .names = {name}},
+                                               call.method->name);
+  operation.fault = call.operation_fault;
+  operation.plan = Json{{"zones", Json::array({place.location()})},
+                        {"template", key},
+                        {"run_seconds", run_seconds_of(world, call.body, key)},
+                        {"body", call.body}};
+  return {.status = 200, .body = to_json(world, operation)};
+}
+
+Reply instances_bulk_insert(World& world, const Call& call) {
+  std::vector<std::string> names;
+  if (auto bad = bulk_names(call.body, names)) return *bad;
+  const Place place = call.place();
+  const Json zones = bulk_zones(world, call);
+  if (zones.empty()) return invalid("No zone is allowed by 'locationPolicy'.");
+  std::string key;
+  const std::string url = text_of(call.body, "sourceInstanceTemplate");
+  if (!url.empty()) {
+    const auto found = world.find_template(place.project, url);
+    if (!found) return invalid("Invalid value for field 'sourceInstanceTemplate': not found.");
+    key = *found;
+  }
+  Json body = member(call.body, "instanceProperties");
+  if (!body.is_object()) body = Json::object();
+  const auto count = static_cast<std::int64_t>(names.size());
+  Operation& operation = world.start_operation(
+      {.place = place,
+       .type = "bulkInsert",
+       .target = "projects/" + place.project + "/" + place.scope,
+       .effect = Effect::VmsPlaced,
+       .names = names},
+      call.method->name);
+  operation.fault = call.operation_fault;
+  operation.plan = Json{{"zones", zones},
+                        {"template", key},
+                        {"min", int_of(member(call.body, "minCount")).value_or(count)},
+                        {"run_seconds", run_seconds_of(world, body, key)},
+                        {"bulk", true},
+                        {"body", body}};
+  return {.status = 200, .body = to_json(world, operation)};
+}
+
+Reply instances_delete(World& world, const Call& call) {
+  Vm* vm = vm_of(world, call);
+  if (vm == nullptr) return not_found(vm_path(call));
+  vm->status = VmStatus::Stopping;
+  ++world.changes;
+  return answer_with(world, call,
+                     {.place = call.place(),
+                      .type = "delete",
+                      .target = vm_path(call),
+                      .target_id = vm->id,
+                      .effect = Effect::VmGone,
+                      .subject = vm->key()});
+}
+
+Reply instances_serial(World& world, const Call& call) {
+  const Vm* vm = vm_of(world, call);
+  if (vm == nullptr) return not_found(vm_path(call));
+  std::string text = fmt::format("[    0.000000] {} booting in {}\n", vm->name, vm->zone);
+  if (vm->status == VmStatus::Running)
+    text += vm->is_up ? fmt::format("[    9.000000] {}: up\n", vm->name)
+                      : fmt::format("[    9.000000] {}: startup-script failed\n", vm->name);
+  const std::size_t start = std::min(
+      static_cast<std::size_t>(std::max<std::int64_t>(0, parse_int(call.query_value("start")).value_or(0))),
+      text.size());
+  return {.status = 200,
+          .body = Json{{"kind", "compute#serialPortOutput"},
+                       {"selfLink", url_of(vm_path(call) + "/serialPort")},
+                       {"start", std::to_string(start)},
+                       {"next", std::to_string(text.size())},
+                       {"contents", text.substr(start)}}};
+}
+
+Reply machine_types_get(World& /*world*/, const Call& call) {
+  const std::string name = call.param("machineType");
+  return {.status = 200,
+          .body = Json{{"kind", "compute#machineType"},
+                       {"id", "3001"},
+                       {"name", name},
+                       {"guestCpus", 224},
+                       {"memoryMb", 2952 * 1024},
+                       {"zone", call.place().location()},
+                       {"selfLink", url_of(path_of(call.place(), "machineTypes", name))}}};
+}
+
+Reply machine_types_list(World& world, const Call& call) {
+  std::vector<Json> items;
+  for (const char* name : {"a3-highgpu-8g", "a3-ultragpu-8g", "a4-highgpu-8g", "n1-standard-1"}) {
+    Call one = call;
+    one.params["machineType"] = name;
+    items.push_back(machine_types_get(world, one).body);
+  }
+  return list_reply(world, call, "compute#machineTypeList", std::move(items));
+}
+
+Reply machine_types_aggregated(World& world, const Call& call) {
+  std::vector<std::pair<std::string, Json>> items;
+  for (const auto& [region, zones] : world.settings.regions)
+    for (const std::string& zone : zones) {
+      Call one = call;
+      one.params["zone"] = zone;
+      one.params["machineType"] = "a3-ultragpu-8g";
+      items.emplace_back("zones/" + zone, machine_types_get(world, one).body);
+    }
+  return aggregated_reply(world, call, "compute#machineTypeAggregatedList", std::move(items),
+                          "machineTypes");
+}
+
+}  // namespace flex::emulator

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// cpp-httplib, from 0.11 to 0.41; the only file that includes it.
+#include "emulator/server.h"
+
+#include <httplib.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+namespace flex::emulator {
+
+namespace {
+
+/// A thread serves one connection at a time, and a wait for an operation holds it.
+constexpr std::size_t kThreads = 256;
+
+int port_of(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET)
+    return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+  if (address.ss_family == AF_INET6)
+    return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+  return -1;
+}
+
+/// httplib always answers. To answer nothing, the connection is found by its peer's port and shut.
+void drop_connection(int local_port, int peer_port) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const int last = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 65536));
+  for (int fd = 3; fd < last; ++fd) {
+    sockaddr_storage local{};
+    sockaddr_storage peer{};
+    socklen_t size = sizeof local;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&local), &size) != 0) continue;
+    size = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
+    if (port_of(local) != local_port || port_of(peer) != peer_port) continue;
+    shutdown(fd, SHUT_RDWR);
+    return;
+  }
+}
+
+HttpIn read_request(const httplib::Request& request) {
+  HttpIn in{.verb = request.method,
+            .path = request.path,
+            .authorization = request.get_header_value("Authorization"),
+            .metadata_flavor = request.get_header_value("Metadata-Flavor"),
+            .content_type = request.get_header_value("Content-Type"),
+            .body = request.body};
+  // Not request.params: a form's fields would be among them.
+  const std::size_t mark = request.target.find('?');
+  if (mark != std::string::npos) in.query = parse_query(request.target.substr(mark + 1));
+  return in;
+}
+
+}  // namespace
+
+struct Server::Impl {
+  Front& front;
+  httplib::Server http{};
+  int port = 0;
+
+  void answer(const httplib::Request& request, httplib::Response& response) {
+    HttpOut out = front.handle(read_request(request));
+    if (out.is_dropped) {
+      drop_connection(port, request.remote_port);
+      response.set_header("Connection", "close");
+      return;
+    }
+    response.status = out.status;
+    for (const auto& [name, value] : out.headers) response.set_header(name, value);
+    response.set_content(out.body, out.content_type);
+  }
+};
+
+Server::Server(Front& front) : impl_(new Impl{.front = front}) {
+  httplib::Server& http = impl_->http;
+  http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  http.set_keep_alive_max_count(1000000);
+  http.set_keep_alive_timeout(60);
+  http.set_tcp_nodelay(true);
+  http.set_payload_max_length(64U << 20U);
+  const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
+    impl_->answer(request, response);
+  };
+  // Before the body is read: httplib waits for one even where no length was given.
+  http.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    const bool has_body = request.has_header("Content-Length") &&
+                          request.get_header_value("Content-Length") != "0";
+    if (has_body || request.has_header("Transfer-Encoding"))
+      return httplib::Server::HandlerResponse::Unhandled;
+    impl_->answer(request, response);
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  http.Get(".*", handler);
+  http.Post(".*", handler);
+  http.Put(".*", handler);
+  http.Patch(".*", handler);
+  http.Delete(".*", handler);
+}
+
+Server::~Server() = default;
+
+int Server::bind(const std::string& host, int port) {
+  impl_->port = port;
+  if (port == 0)
+    impl_->port = impl_->http.bind_to_any_port(host);
+  else if (!impl_->http.bind_to_port(host, port))
+    impl_->port = -1;
+  return impl_->port;
+}
+
+void Server::run() {
+  impl_->http.listen_after_bind();
+}
+
+void Server::stop() {
+  impl_->http.stop();
+}
+
+}  // namespace flex::emulator

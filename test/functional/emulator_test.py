@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Drives flex-gce-emulator from outside: contract, life of requests, refusals, faults, gcloud.
+
+Usage: emulator_test.py PROGRAM SOURCE_ROOT
+"""
+import os
+import sys
+import time
+import traceback
+import uuid
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from emulator_client import GROUP, TEMPLATES, Api, Emulator  # noqa: E402
+import emulator_contract  # noqa: E402
+import emulator_gcloud  # noqa: E402
+
+PROGRAM, ROOT = sys.argv[1], sys.argv[2]
+GROUPS = '/instanceGroupManagers'
+
+
+def reason(reply):
+    return reply['error']['errors'][0]['reason']
+
+
+def a_request_gets_all_its_vms_at_once_and_ends_succeeded():
+    with Emulator(PROGRAM, {**TEMPLATES, 'capacity': {'us-central1-a': 3, 'us-central1-b': 0}}) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        assert api.request('g', 'r', ['n1', 'n2', 'n3', 'n4'])[0] == 200
+        assert api.state('g', 'r')['state'] == 'CREATING'
+        emulator.wait(operations=0)
+        waiting = api.state('g', 'r')
+        assert waiting['state'] == 'ACCEPTED', waiting
+        error = waiting['status']['lastAttempt']['error']['errors'][0]
+        assert error['code'] == 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS', error
+        assert error['errorDetails'][0]['errorInfo']['metadatas']['estimatedAvailabilityTime'].endswith('Z')
+        entry = api.members('g')['n1']
+        assert entry['currentAction'] == 'CREATING' and 'instance' not in entry, entry
+        group = api.call('GET', GROUPS + '/g')[1]
+        assert group['targetSize'] == 4 and not group['status']['isStable'], group
+        assert emulator.control('state')['vms'] == []
+        emulator.control('config', {'capacity': {'us-central1-b': 4}})
+        emulator.wait(active_requests=0, running=4)
+        assert api.state('g', 'r')['state'] == 'SUCCEEDED'
+        entry = api.members('g')['n1']
+        assert entry['instanceStatus'] == 'RUNNING' and entry['currentAction'] == 'NONE', entry
+        assert '/zones/us-central1-b/' in entry['instance'] and entry['scheduling']['terminationTimestamp']
+        assert api.call('GET', GROUPS + '/g')[1]['status']['isStable']
+
+
+def a_lease_that_ends_takes_the_vm_and_shrinks_the_group():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        api.request('g', 'r', ['n1', 'n2'], 600)
+        emulator.wait(running=2)
+        emulator.control('advance', {'seconds': 590})
+        assert len(api.members('g')) == 2
+        emulator.control('advance', {'seconds': 11})
+        assert api.members('g') == {} and emulator.control('state')['vms'] == []
+        assert api.call('GET', GROUPS + '/g')[1]['targetSize'] == 0
+        emulator.control('config', {'keep_dead_entries': True, 'time_factor': 6000})
+        api.request('g', 'r2', ['n1'], 600)
+        emulator.wait(vms=1)
+        emulator.wait(vms=0)
+        entry = api.members('g')['n1']
+        assert entry['currentAction'] == 'NONE' and 'instanceStatus' not in entry, entry
+        api.done('POST', GROUPS + '/g/deleteInstances', {'instances': ['n1']})
+        assert api.members('g') == {}
+
+
+def cancel_takes_exactly_one_request_and_only_while_accepted():
+    with Emulator(PROGRAM, {**TEMPLATES, 'capacity': {'us-central1-a': 0, 'us-central1-b': 0}}) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        path = GROUPS + '/g/resizeRequests'
+        emulator.control('config', {'operation_ms': 300})
+        api.request('g', 'r1', ['n1', 'n2'])
+        status, reply = api.call('POST', path + '/r1/cancel', '')
+        assert (status, reason(reply)) == (412, 'conditionNotMet') and 'CONDITION_NOT_MET' in reply['error']['message']
+        emulator.control('config', {'operation_ms': 10})
+        api.request('g', 'r2', ['n3'])
+        emulator.wait(operations=0)
+        assert api.call('DELETE', path + '/r1')[0] == 412
+        status, reply = api.call('POST', GROUPS + '/g/deleteInstances', {'instances': ['n1']})
+        assert status == 400 and 'cancel the request' in reply['error']['message'], reply
+        api.done('POST', path + '/r1/cancel', '')
+        assert api.state('g', 'r1')['state'] == 'CANCELLED'
+        assert api.state('g', 'r2')['state'] == 'ACCEPTED'
+        assert list(api.members('g')) == ['n3']
+        assert api.call('POST', path + '/r1/cancel', '')[0] == 412
+        api.done('DELETE', path + '/r1')
+        assert api.call('GET', path + '/r1')[0] == 404
+
+
+def deleting_a_group_waits_for_its_requests_and_takes_its_vms():
+    with Emulator(PROGRAM, {**TEMPLATES, 'capacity': {'us-central1-a': 1, 'us-central1-b': 0}}) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        api.request('g', 'r1', ['n1'])
+        emulator.wait(running=1)
+        api.request('g', 'r2', ['n2'])
+        emulator.wait(operations=0)
+        operation = api.call('DELETE', GROUPS + '/g')[1]['name']
+        time.sleep(0.2)
+        assert api.call('GET', '/operations/' + operation)[1]['status'] == 'RUNNING'
+        api.done('POST', GROUPS + '/g/resizeRequests/r2/cancel', '')
+        api.call('POST', '/operations/%s/wait' % operation, '')
+        assert api.call('GET', GROUPS + '/g')[0] == 404
+        assert emulator.control('state')['vms'] == []
+
+
+def delete_instances_takes_names_or_urls_never_both():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        api.request('g', 'r', ['n1', 'n2', 'n3'])
+        emulator.wait(running=3)
+        url = api.members('g')['n1']['instance']
+        delete = GROUPS + '/g/deleteInstances'
+        assert api.call('POST', delete, {'instances': [url, 'n2']})[0] == 400
+        assert api.call('POST', delete, {'instances': ['n1', 'nope']})[0] == 400
+        assert api.call('POST', delete, {'instances': ['x%d' % i for i in range(1001)]})[0] == 400
+        api.done('POST', delete, {'instances': ['n1', 'nope'], 'skipInstancesOnValidationError': True})
+        assert sorted(api.members('g')) == ['n2', 'n3']
+        api.done('POST', delete, {'instances': [api.members('g')['n2']['instance']]})
+        assert api.call('GET', GROUPS + '/g')[1]['targetSize'] == 1
+        emulator.control('kill_instance', {'name': 'n3'})
+        entry = api.members('g')['n3']
+        assert entry['currentAction'] == 'NONE' and 'instanceStatus' not in entry
+        assert api.request('g', 'r2', ['n3'])[0] == 400
+        api.done('POST', delete, {'instances': ['n3']})
+        assert api.request('g', 'r2', ['n3'])[0] == 200
+
+
+REFUSED_REQUESTS = [
+    (400, {'requestedRunDuration': {'seconds': 599}}),
+    (400, {'requestedRunDuration': {'seconds': '604801'}}),
+    (400, {'requestedRunDuration': {'seconds': 'soon'}}),
+    (400, {'resizeBy': 1}),
+    (400, {'instances': []}),
+    (400, {'instances': [{'name': 'n%d' % i} for i in range(1001)]}),
+    (400, {'instances': [{'name': 'n'}, {'name': 'n'}]}),
+    (400, {'instances': [{'name': 'Bad_Name'}]}),
+    (400, {'instances': [{'nam': 'n'}]}),
+    (400, {'instances': 'n'}),
+    (400, {'name': 'Bad_Name'}),
+    (400, {'name': 'r' * 64}),
+    (400, {'unknownField': 1}),
+    (400, {'requested_run_duration': {'seconds': 600}}),
+    (400, {'description': 7}),
+]
+
+
+def what_google_refuses_is_refused_with_the_reason():
+    with Emulator(PROGRAM, {**TEMPLATES, 'capacity': {'us-central1-a': 0, 'us-central1-b': 0}}) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        for want, change in REFUSED_REQUESTS:
+            status, reply = api.request('g', 'r', ['n'], **change)
+            assert status == want and reply['error']['message'], (change, status, reply)
+        assert emulator.control('state')['requests'] == []
+        status, reply = api.call('POST', GROUPS, {**GROUP, 'name': 'g'})
+        assert (status, reason(reply)) == (409, 'alreadyExists'), reply
+        assert api.call('POST', GROUPS, {**GROUP, 'name': 'h', 'versions': [{'instanceTemplate': 'nope'}]})[0] == 400
+        assert api.call('POST', GROUPS, {**GROUP, 'name': 'h', 'distributionPolicy': {'targetShape': 'ROUND'}})[0] == 400
+        assert api.call('GET', GROUPS + '/nope')[0] == 404
+        assert api.call('GET', '/nothing/here')[0] == 404
+        assert api.call('GET', GROUPS + '?color=red')[0] == 400
+        assert api.call('GET', GROUPS + '?maxResults=x')[0] == 400
+        assert api.call('GET', GROUPS + '?fields=items(name')[0] == 400
+        assert api.call('PUT', GROUPS + '/g')[0] == 400
+        assert emulator.call('GET', api.base + GROUPS, token='')[0] == 401
+        api.make_group('repairing', instanceLifecyclePolicy={'defaultActionOnFailure': 'REPAIR'})
+        assert api.request('repairing', 'r', ['n'])[0] == 400
+        api.make_group('even', distributionPolicy={'targetShape': 'EVEN'})
+        assert api.request('even', 'r', ['n'])[0] == 400
+        assert api.request('g', 'r', ['n1'])[0] == 200
+        assert api.request('g', 'r', ['n2'])[0] == 409
+        assert api.request('g', 'r2', ['n1'])[0] == 400
+        emulator.control('config', {'quota': {'ACTIVE_RESIZE_REQUESTS': 1}})
+        status, reply = api.request('g', 'r2', ['n2'])
+        assert (status, reason(reply)) == (403, 'quotaExceeded') and 'ACTIVE_RESIZE_REQUESTS' in str(reply)
+
+
+def groups_have_their_largest_size():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        for number in range(2):
+            assert api.request('g', 'r%d' % number, ['n%d-%d' % (number, i) for i in range(1000)])[0] == 200
+        status, reply = api.request('g', 'r2', ['one-more'])
+        assert status == 400 and 'MAX_INSTANCES_IN_INSTANCE_GROUP' in reply['error']['message'], reply
+        emulator.wait(running=2000)
+        assert len(api.members('g')) == 2000
+        status, page = emulator.call('GET', '/compute/v1/projects/p/aggregated/instances?maxResults=500')
+        assert status == 200 and page['nextPageToken']
+        zonal = Api(emulator, 'zones/us-central1-c')
+        zonal.done('POST', GROUPS, {key: GROUP[key] for key in ('versions', 'instanceLifecyclePolicy')} | {'name': 'z', 'targetSize': 0})
+        assert zonal.request('z', 'r', ['z%d' % i for i in range(1000)])[0] == 200
+        assert zonal.request('z', 'r1', ['one-more'])[0] == 400
+
+
+def the_same_request_id_gives_the_first_answer():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        query = '?requestId=%s' % uuid.uuid4()
+        path = GROUPS + '/g/resizeRequests'
+        body = {'name': 'r', 'resizeBy': 2, 'requestedRunDuration': {'seconds': 600}}
+        emulator.control('faults', {'method': 'regionInstanceGroupManagerResizeRequests.insert', 'kind': 'lost_reply'})
+        assert api.call('POST', path + query, body)[0] == 0
+        first = api.call('POST', path + query, body)
+        assert first[0] == 200, first
+        assert api.call('POST', path + query, body)[1]['name'] == first[1]['name']
+        assert api.call('POST', path + '?requestId=%s' % uuid.uuid4(), body)[0] == 409
+        assert api.call('POST', path + '?requestId=7', body)[0] == 400
+        assert len(api.members('g')) == 2
+
+
+def faults_strike_as_ordered():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        insert = 'regionInstanceGroupManagerResizeRequests.insert'
+        emulator.control('faults', {'method': '*', 'kind': '503', 'count': 2, 'after': 1})
+        assert [api.call('GET', GROUPS + '/g')[0] for _ in range(5)] == [200, 503, 503, 200, 200]
+        emulator.control('faults', verb='DELETE')
+        emulator.control('faults', {'method': insert, 'kind': '429', 'retry_after': 7})
+        assert api.request('g', 'r', ['n1'])[0] == 429 and emulator.headers['Retry-After'] == '7'
+        emulator.control('faults', {'method': insert, 'kind': 'reset'})
+        assert api.request('g', 'r', ['n1'])[0] == 0 and api.members('g') == {}
+        emulator.control('faults', {'method': insert, 'kind': 'operation_error', 'code': 'INVALID_ARGUMENT'})
+        name = api.request('g', 'r', ['n1'])[1]['name']
+        ended = api.call('POST', '/operations/%s/wait' % name, '')[1]
+        assert ended['error']['errors'][0]['code'] == 'INVALID_ARGUMENT' and api.members('g') == {}
+        emulator.control('faults', {'method': insert, 'kind': 'request_failed', 'code': 'LIMIT_EXCEEDED'})
+        api.request('g', 'r', ['n1'])
+        emulator.wait(operations=0)
+        failed = api.state('g', 'r')
+        assert failed['state'] == 'FAILED' and failed['status']['error']['errors'][0]['code'] == 'LIMIT_EXCEEDED'
+        assert api.members('g') == {} and api.call('GET', GROUPS + '/g')[1]['targetSize'] == 0
+        emulator.control('faults', {'method': '*', 'kind': 'latency', 'ms': 200})
+        begin = time.monotonic()
+        api.call('GET', GROUPS + '/g')
+        assert time.monotonic() - begin >= 0.2
+        journal = emulator.control('journal')
+        assert [e['fault'] for e in journal if e['fault']][:3] == ['503', '503', '429']
+        assert {e['method'] for e in journal} >= {insert, 'regionOperations.wait'}
+        assert emulator.call('POST', '/_emulator/faults', {'kind': 'nonsense'})[0] == 400
+
+
+def answers_are_quick_and_waits_end_on_time():
+    with Emulator(PROGRAM, {**TEMPLATES, 'operation_ms': 200}) as emulator:
+        api = Api(emulator)
+        begin = time.monotonic()
+        api.make_group('g')
+        took = time.monotonic() - begin
+        assert 0.2 <= took < 0.4, took
+
+
+def state_survives_a_restart():
+    with Emulator(PROGRAM, TEMPLATES) as first:
+        state = first.path('state.json')
+        config = {**TEMPLATES, 'capacity': {'us-central1-a': 2, 'us-central1-b': 0}}
+        with Emulator(PROGRAM, config, state) as emulator:
+            api = Api(emulator)
+            api.make_group('g')
+            api.request('g', 'r1', ['n1', 'n2'])
+            emulator.wait(running=2)
+            api.request('g', 'r2', ['n3'])
+            emulator.wait(operations=0)
+            before = emulator.control('state')
+            assert emulator.stop() < 1
+        with Emulator(PROGRAM, config, state) as emulator:
+            after = emulator.control('state')
+            for part in ('groups', 'requests', 'vms', 'templates'):
+                drop = ('created', 'ends', 'finished', 'last_attempt')
+                clean = [[{k: v for k, v in item.items() if k not in drop} if isinstance(item, dict) else item
+                          for item in dump[part]] for dump in (before, after)]
+                assert clean[0] == clean[1], clean
+            Api(emulator).done('POST', GROUPS + '/g/deleteInstances', {'instances': ['n1']})
+            emulator.wait(active_requests=0, running=2)
+
+
+def the_hook_is_run_when_a_vm_is_up_and_when_it_is_gone():
+    with Emulator(PROGRAM, {**TEMPLATES, 'boot_failure': ['n3']}) as emulator:
+        log = emulator.path('log')
+        script = emulator.path('hook')
+        with open(script, 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\necho "$@" >> "%s"\n' % log)
+        os.chmod(script, 0o755)
+        emulator.control('config', {'hook': [script, 'extra word']})
+        api = Api(emulator)
+        api.make_group('g')
+        api.request('g', 'r', ['n1', 'n2', 'n3'])
+        emulator.wait(running=3)
+        api.done('POST', GROUPS + '/g/deleteInstances', {'instances': ['n1', 'n3']})
+        deadline = time.monotonic() + 5
+        want = ['extra word down n1 us-central1-a g', 'extra word up n1 us-central1-a g', 'extra word up n2 us-central1-a g']
+        lines = []
+        while sorted(lines) != want and time.monotonic() < deadline:
+            time.sleep(0.05)
+            if os.path.exists(log):
+                with open(log, encoding='utf-8') as file:
+                    lines = file.read().splitlines()
+        assert sorted(lines) == want, lines
+
+
+def tokens_come_from_the_metadata_server_and_from_oauth():
+    with Emulator(PROGRAM, {**TEMPLATES, 'strict_tokens': True, 'project': 'my-project'}) as emulator:
+        path = '/computeMetadata/v1/instance/service-accounts/default/token'
+        assert emulator.call('GET', path)[0] == 403
+        flavor = {'Metadata-Flavor': 'Google'}
+        status, token = emulator.call('GET', path, headers=flavor)
+        assert status == 200 and emulator.headers['Metadata-Flavor'] == 'Google'
+        regions = '/compute/v1/projects/p/regions'
+        assert emulator.call('GET', regions, token='made-up')[0] == 401
+        assert emulator.call('GET', regions, token=token['access_token'])[0] == 200
+        assert emulator.call('GET', '/computeMetadata/v1/project/project-id', headers=flavor)[1] == 'my-project'
+        form = {'Content-Type': 'application/x-www-form-urlencoded'}
+        grant = 'grant_type=refresh_token&refresh_token=r&client_id=c&client_secret=s'
+        status, token = emulator.call('POST', '/_emulator/oauth/token', grant, form)
+        assert status == 200 and emulator.call('GET', regions, token=token['access_token'])[0] == 200
+        grant = 'grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion='
+        assert emulator.call('POST', '/token', grant + 'a.b', form)[0] == 400
+        # {"alg":"RS256"} . {"iss":"a","aud":"b","iat":1,"exp":3601} . signature
+        jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhIiwiYXVkIjoiYiIsImlhdCI6MSwiZXhwIjozNjAxfQ.c2ln'
+        assert emulator.call('POST', '/token', grant + jwt, form)[0] == 200
+
+
+def other_resources_live():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        zone = Api(emulator, 'zones/us-central1-a')
+        everywhere = Api(emulator, 'global')
+        everywhere.done('POST', '/instanceTemplates', {'name': 't', 'properties': {'machineType': 'n1-standard-1', 'scheduling': {'provisioningModel': 'FLEX_START', 'maxRunDuration': {'seconds': '600'}}}})
+        api.done('POST', '/instanceTemplates', {'name': 'rt', 'properties': {'machineType': 'n1-standard-1'}})
+        names = {item['name'] for item in everywhere.call('GET', '/instanceTemplates')[1]['items']}
+        assert names == {'t', 'a3u-flex'}, names
+        api.done('POST', '/resourcePolicies', {'name': 'w', 'workloadPolicy': {'type': 'HIGH_THROUGHPUT', 'maxTopologyDistance': 'BLOCK'}})
+        assert api.call('GET', '/resourcePolicies/w')[1]['workloadPolicy']['type'] == 'HIGH_THROUGHPUT'
+        api.done('DELETE', '/resourcePolicies/w')
+        zone.done('POST', '/instances', {'name': 'vm', 'machineType': 'zones/us-central1-a/machineTypes/n1-standard-1'})
+        assert zone.call('GET', '/instances/vm')[0] == 200 and zone.call('POST', '/instances', {'name': 'vm'})[0] == 409
+        assert 'booting' in zone.call('GET', '/instances/vm/serialPort')[1]['contents']
+        ended = api.done('POST', '/instances/bulkInsert', {'count': '3', 'namePattern': 'b-##', 'sourceInstanceTemplate': 'global/instanceTemplates/t', 'locationPolicy': {'locations': {'zones/us-central1-b': {'preference': 'ALLOW'}}}})
+        assert ended['instancesBulkInsertOperationMetadata']['perLocationStatus']['zones/us-central1-b']['createdVmCount'] == 3
+        zone.done('DELETE', '/instances/vm')
+        emulator.wait(running=3)
+        names = [i['name'] for i in Api(emulator, 'zones/us-central1-b').call('GET', '/instances?filter=name%20eq%20%22b-0%5B12%5D%22')[1]['items']]
+        assert names == ['b-01', 'b-02'], names
+        api.make_group('g')
+        api.done('POST', GROUPS + '/g/createInstances', {'instances': [{'name': 'c1'}]})
+        api.done('POST', GROUPS + '/g/resize?size=3', '')
+        emulator.wait(running=6)
+        api.done('POST', GROUPS + '/g/resize?size=0', '')
+        assert api.members('g') == {}
+        # A VM of somebody else with the same name: the request fails and leaves nothing.
+        zone.done('POST', '/instances', {'name': 'taken'})
+        Api(emulator, 'zones/us-central1-b').done('POST', '/instances', {'name': 'taken'})
+        api.request('g', 'r', ['taken'])
+        emulator.wait(operations=0, active_requests=0)
+        assert api.state('g', 'r')['state'] == 'FAILED' and api.members('g') == {}
+        assert api.call('GET', '')[1]['quotas'] is not None
+        lists = ['', '/aggregated/instanceGroupManagers', '/aggregated/instances', '/aggregated/operations',
+                 '/aggregated/instanceTemplates', '/aggregated/resourcePolicies', '/aggregated/instanceGroups',
+                 '/aggregated/autoscalers', '/aggregated/machineTypes', '/regions', '/zones', '/global/operations']
+        for path in lists:
+            status, reply = emulator.call('GET', '/compute/v1/projects/p' + path)
+            assert status == 200, (path, reply)
+
+
+TESTS = [value for name, value in list(globals().items())
+         if callable(value) and value.__module__ == '__main__' and name not in ('reason',)]
+
+
+def main():
+    passed = failed = 0
+    extra = emulator_contract.tests(PROGRAM, ROOT) + emulator_gcloud.tests(PROGRAM)
+    for name, test in [(test.__name__, test) for test in TESTS] + extra:
+        try:
+            test()
+            passed += 1
+        except Exception:  # one broken test must not hide the others
+            failed += 1
+            print('FAIL %s' % name.replace('_', ' '))
+            traceback.print_exc(file=sys.stdout)
+    print('%d passed, %d failed' % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
