@@ -19,6 +19,8 @@ namespace {
 
 /// More than any region has.
 constexpr std::size_t kMaxZones = 32;
+/// Of all nodesets, static ones counted twice.
+constexpr std::size_t kMaxNodes = 2 * kMaxHosts;
 
 std::string_view kind_name(TreeNode::Kind kind) {
   switch (kind) {
@@ -179,6 +181,7 @@ void Reader::hostlist(const Setting& setting, std::vector<NodeName>& out) {
   }
   std::string list;
   if (!text(setting, list)) return;
+  if (nodes_read_ > kMaxNodes) return;  // said already; expanding the rest could take minutes
   auto nodes = expand_hostlist(list);
   if (!nodes) {
     problems_.add(setting.value.mark,
@@ -187,10 +190,9 @@ void Reader::hostlist(const Setting& setting, std::vector<NodeName>& out) {
     return;
   }
   nodes_read_ += nodes->size();
-  if (nodes_read_ > 2 * kMaxHosts) {
+  if (nodes_read_ > kMaxNodes) {
     problems_.add(setting.value.mark,
-                  fmt::format("more than {} nodes in all nodesets together", 2 * kMaxHosts));
-    nodes_read_ = 2 * kMaxHosts;
+                  fmt::format("more than {} nodes in all nodesets together", kMaxNodes));
     return;
   }
   for (const NodeName& node : *nodes) {

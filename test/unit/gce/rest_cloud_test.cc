@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/gce/rest_cloud.h"
+
+#include "test/support/catch.h"
+#include "test/support/fake_http.h"
+#include "test/unit/gce/data.h"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <set>
+
+using namespace flex;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A RestCloud on a FakeHttp whose metadata server always has a token.
+struct Bench {
+  FakeHttp::Script script{};
+  std::unique_ptr<Cloud> cloud{};
+  std::vector<HttpRequest> calls{};  ///< to the Compute API
+
+  explicit Bench(const FakeHttp::Handler& handler, CloudSettings settings = {}) {
+    script.handler = [this, handler](const HttpRequest& request) -> Result<HttpResponse> {
+      if (is_metadata(request)) return token_reply("tok");
+      calls.push_back(request);
+      return handler(request);
+    };
+    settings.credentials = "metadata";
+    if (settings.project.empty()) settings.project = "p1";
+    settings.region = "r1";
+    auto opened = open_cloud(settings, std::make_unique<FakeHttp>(script));
+    REQUIRE(opened);
+    cloud = *std::move(opened);
+  }
+};
+
+template <class T>
+Then<T> keep(std::optional<Result<T>>& place) {
+  return [&place](Result<T> result) {
+    REQUIRE_FALSE(place);
+    place = std::move(result);
+  };
+}
+
+HttpResponse operation(const std::string& status = "RUNNING") {
+  return ok(R"({"name":"op-1","status":")" + status + "\"}");
+}
+
+std::string request_id(const HttpRequest& request) {
+  return query_value(request.url, "requestId");
+}
+
+}  // namespace
+
+TEST_CASE("rest_cloud: lists follow the pages to the end", "[gce]") {
+  Bench bench([](const HttpRequest& request) {
+    const bool is_first = query_value(request.url, "pageToken").empty();
+    return ok(recorded(is_first ? "groups_1.json" : "groups_2.json"));
+  });
+  std::optional<Result<std::vector<Group>>> groups;
+  bench.cloud->fetch_groups("hpc-a3u", keep(groups));
+  CHECK_FALSE(groups);  // never from inside the call
+  bench.cloud->run();
+  REQUIRE(groups);
+  REQUIRE(*groups);
+  REQUIRE((*groups)->size() == 2);  // 'other' has not the prefix
+  CHECK((**groups)[1].name.text == "hpc-a3u-2");
+  REQUIRE(bench.calls.size() == 2);
+  CHECK(bench.calls[0].bearer == "tok");
+  CHECK(query_value(bench.calls[0].url, "filter") == "name eq \"hpc-a3u.*\"");
+  CHECK(query_value(bench.calls[0].url, "maxResults") == "500");
+  CHECK_THAT(query_value(bench.calls[0].url, "fields"), ContainsSubstring("warning/code"));
+  CHECK(query_value(bench.calls[1].url, "pageToken") == "CgA=+/&x");
+  CHECK(bench.cloud->stats().calls == 2);
+  CHECK(bench.cloud->stats().retries == 0);
+}
+
+TEST_CASE("rest_cloud: a list with a page missing is an error, not a shorter list", "[gce]") {
+  Bench bench([](const HttpRequest& request) {
+    if (query_value(request.url, "pageToken").empty()) return ok(recorded("groups_1.json"));
+    return refusal(403, "forbidden");
+  });
+  std::optional<Result<std::vector<Group>>> groups;
+  bench.cloud->fetch_groups("", keep(groups));
+  bench.cloud->run();
+  REQUIRE(groups);
+  REQUIRE_FALSE(*groups);
+  CHECK(groups->error().kind == ErrorKind::Denied);
+  CHECK_THAT(groups->error().what, StartsWith("listing groups: "));
+  CHECK(query_value(bench.calls[0].url, "filter").empty());
+}
+
+TEST_CASE("rest_cloud: a list that says it is partial, or turns in a circle, is an error",
+          "[gce]") {
+  const auto [text, kind] = GENERATE(table<std::string, ErrorKind>({
+      {recorded("groups_partial.json"), ErrorKind::Retry},
+      {R"({"items":[],"nextPageToken":"same"})", ErrorKind::Internal},
+  }));
+  Bench bench([text = text](const HttpRequest&) { return ok(text); });
+  std::optional<Result<std::vector<Group>>> groups;
+  bench.cloud->fetch_groups("", keep(groups));
+  bench.cloud->run();
+  REQUIRE(groups);
+  REQUIRE_FALSE(*groups);
+  CHECK(groups->error().kind == kind);
+}
+
+TEST_CASE("rest_cloud: a write keeps its requestId for its retries, the next has another",
+          "[gce]") {
+  int failures = 2;
+  Bench bench([&](const HttpRequest&) -> Result<HttpResponse> {
+    if (failures-- > 0) return Error{ErrorKind::Retry, "lost", "HTTP_FAILED"};
+    return operation();
+  });
+  std::optional<Result<Operation>> first;
+  std::optional<Result<Operation>> second;
+  bench.cloud->insert_request({.name = {"j1"}, .group = {"g"}, .nodes = {{"n1"}}}, keep(first));
+  bench.cloud->run();
+  bench.cloud->cancel_request({"g"}, {"j1"}, keep(second));
+  bench.cloud->run();
+  REQUIRE(first);
+  REQUIRE(*first);
+  REQUIRE(bench.calls.size() == 4);
+  CHECK(request_id(bench.calls[0]).size() == 36);
+  CHECK(request_id(bench.calls[0])[14] == '4');
+  CHECK(request_id(bench.calls[1]) == request_id(bench.calls[0]));
+  CHECK(request_id(bench.calls[2]) == request_id(bench.calls[0]));
+  CHECK(request_id(bench.calls[3]) != request_id(bench.calls[0]));
+  CHECK(bench.cloud->stats().retries == 2);
+}
+
+TEST_CASE("rest_cloud: waits as long as the server asks before it tries again", "[gce]") {
+  int failures = 1;
+  Bench bench([&](const HttpRequest&) -> Result<HttpResponse> {
+    if (failures-- == 0) return ok(R"({"name":"g"})");
+    HttpResponse busy = refusal(429, "rateLimitExceeded");
+    busy.retry_after = 7s;
+    return busy;
+  });
+  const auto began = bench.script.now;
+  std::optional<Result<Group>> group;
+  bench.cloud->fetch_group({"g"}, keep(group));
+  bench.cloud->run();
+  REQUIRE(group);
+  CHECK(*group);
+  CHECK(bench.script.now - began >= 7s);
+  CHECK(bench.script.now - began < 8s);
+}
+
+TEST_CASE("rest_cloud: passing trouble is tried again, the rest is not", "[gce]") {
+  const auto [status, reason, tries, kind] = GENERATE(table<int, std::string, int, ErrorKind>({
+      {503, "backendError", 5, ErrorKind::Retry},
+      {500, "", 5, ErrorKind::Retry},
+      {403, "rateLimitExceeded", 5, ErrorKind::Retry},
+      {400, "invalid", 1, ErrorKind::Invalid},
+      {403, "forbidden", 1, ErrorKind::Denied},
+      {403, "quotaExceeded", 1, ErrorKind::Quota},
+      {404, "notFound", 1, ErrorKind::NotFound},
+      {409, "alreadyExists", 1, ErrorKind::AlreadyExists},
+      {412, "conditionNotMet", 1, ErrorKind::Precondition},
+      {302, "", 1, ErrorKind::Internal},
+  }));
+  CAPTURE(status, reason);
+  Bench bench([status = status, reason = reason](const HttpRequest&) {
+    return refusal(status, reason, "why");
+  });
+  std::optional<Result<Operation>> done;
+  bench.cloud->insert_group({.name = {"g"}}, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  REQUIRE_FALSE(*done);
+  CHECK(to_string(done->error().kind) == to_string(kind));
+  CHECK_THAT(done->error().what, StartsWith("creating group 'g': why"));
+  CHECK(bench.calls.size() == static_cast<std::size_t>(tries));
+}
+
+TEST_CASE("rest_cloud: at the deadline everything left is answered with Retry", "[gce]") {
+  Bench bench([](const HttpRequest&) { return refusal(503, "backendError"); },
+              {.run_timeout = 10s, .retry = {.limit = 1000, .base = 1s, .max = 3s}});
+  std::vector<Error> errors;
+  for (int i = 0; i < 3; ++i) {
+    bench.cloud->fetch_group({"g"}, [&](Result<Group> group) {
+      REQUIRE_FALSE(group);
+      errors.push_back(group.error());
+      // What starts after it is answered, too.
+      if (errors.size() == 3)
+        bench.cloud->fetch_group({"late"},
+                                 [&](Result<Group> late) { errors.push_back(late.error()); });
+    });
+  }
+  const auto began = bench.script.now;
+  bench.cloud->run();
+  REQUIRE(errors.size() == 4);
+  for (const Error& error : errors) CHECK(error.kind == ErrorKind::Retry);
+  CHECK(bench.script.now - began <= 11s);
+}
+
+TEST_CASE("rest_cloud: a call without an answer ends at the deadline and says why", "[gce]") {
+  Bench bench([](const HttpRequest&) { return ok("{}"); }, {.run_timeout = 10s});
+  bench.script.latency = 1h;
+  std::optional<Result<Group>> group;
+  bench.cloud->fetch_group({"g"}, keep(group));
+  bench.cloud->run();
+  REQUIRE(group);
+  REQUIRE_FALSE(*group);
+  CHECK(group->error().kind == ErrorKind::Retry);
+  CHECK(group->error().what == "group 'g': the run's time limit of 10 s is used up");
+  bench.script.latency = 1ms;
+  std::optional<Result<Group>> again;
+  bench.cloud->set_deadline(bench.script.now + 10s);
+  bench.cloud->fetch_group({"g"}, keep(again));
+  bench.cloud->run();
+  REQUIRE(again);
+  CHECK(*again);
+}
+
+TEST_CASE("rest_cloud: a Retry-After beyond the deadline is not waited for", "[gce]") {
+  Bench bench([](const HttpRequest&) {
+    HttpResponse busy = refusal(503, "backendError");
+    busy.retry_after = 1h;
+    return busy;
+  });
+  const auto began = bench.script.now;
+  std::optional<Result<Group>> group;
+  bench.cloud->fetch_group({"g"}, keep(group));
+  bench.cloud->run();
+  REQUIRE(group);
+  CHECK_FALSE(*group);
+  CHECK(bench.script.now - began < 1s);
+}
+
+TEST_CASE("rest_cloud: waits for an operation until it is done", "[gce]") {
+  int asked = 0;
+  Bench bench([&](const HttpRequest& request) {
+    CHECK(request.method == "POST");
+    CHECK_THAT(request.url, ContainsSubstring("/regions/r1/operations/op-1/wait?"));
+    CHECK(request.timeout > 120s);
+    return ++asked < 3 ? operation() : operation("DONE");
+  });
+  std::optional<Result<Done>> done;
+  bench.cloud->wait_operation({.name = "op-1"}, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  CHECK(*done);
+  CHECK(asked == 3);
+}
+
+TEST_CASE("rest_cloud: an operation that failed is its own error", "[gce]") {
+  Bench bench([](const HttpRequest&) { return ok(recorded("operation_error.json")); });
+  std::optional<Result<Done>> done;
+  bench.cloud->wait_operation({.name = "operation-1"}, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  REQUIRE_FALSE(*done);
+  CHECK(done->error().kind == ErrorKind::Quota);
+  CHECK(done->error().code == "QUOTA_EXCEEDED");
+  CHECK_THAT(done->error().what, ContainsSubstring("ACTIVE_RESIZE_REQUESTS"));
+}
+
+TEST_CASE("rest_cloud: an operation that is done needs no call", "[gce]") {
+  Bench bench([](const HttpRequest&) { return operation(); });
+  std::optional<Result<Done>> good;
+  std::optional<Result<Done>> bad;
+  bench.cloud->wait_operation({.name = "o", .is_done = true}, keep(good));
+  bench.cloud->wait_operation(
+      {.name = "o", .is_done = true, .error = ProviderError{.code = "INVALID_ARGUMENT"}},
+      keep(bad));
+  CHECK_FALSE(good);
+  bench.cloud->run();
+  REQUIRE(good);
+  CHECK(*good);
+  REQUIRE(bad);
+  CHECK(bad->error().kind == ErrorKind::Invalid);
+  CHECK(bench.calls.empty());
+}
+
+TEST_CASE("rest_cloud: deletes by URL and by name in calls of their own", "[gce]") {
+  Bench bench([](const HttpRequest&) { return operation(); });
+  const std::vector<Instance> instances{{.name = {"n1"}, .url = "projects/p1/zones/z/instances/n1"},
+                                        {.name = {"n2"}}};
+  std::optional<Result<Operation>> done;
+  bench.cloud->delete_instances({"g"}, instances, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  CHECK(*done);
+  REQUIRE(bench.calls.size() == 2);
+  const auto first = nlohmann::json::parse(bench.calls[0].body);
+  const auto second = nlohmann::json::parse(bench.calls[1].body);
+  CHECK(first["instances"] == nlohmann::json::array({"projects/p1/zones/z/instances/n1"}));
+  CHECK(second["instances"] == nlohmann::json::array({"n2"}));
+  CHECK(first["skipInstancesOnValidationError"] == true);
+}
+
+TEST_CASE("rest_cloud: deletes of one sort are one call, of none no call", "[gce]") {
+  Bench bench([](const HttpRequest&) { return operation(); });
+  std::optional<Result<Operation>> named;
+  std::optional<Result<Operation>> none;
+  std::optional<Result<Operation>> too_many;
+  const std::vector<Instance> many(kMaxRequestSize + 1);
+  bench.cloud->delete_instances({"g"}, std::vector<Instance>{{.name = {"n1"}}}, keep(named));
+  bench.cloud->delete_instances({"g"}, {}, keep(none));
+  bench.cloud->delete_instances({"g"}, many, keep(too_many));
+  bench.cloud->run();
+  CHECK(bench.calls.size() == 1);
+  REQUIRE(none);
+  CHECK((*none)->is_done);
+  REQUIRE(too_many);
+  CHECK(too_many->error().kind == ErrorKind::Invalid);
+}
+
+TEST_CASE("rest_cloud: one of two deletions that fails is the answer", "[gce]") {
+  Bench bench([](const HttpRequest& request) {
+    const bool is_url = request.body.find("zones/") != std::string::npos;
+    return is_url ? refusal(403, "forbidden") : operation();
+  });
+  const std::vector<Instance> instances{{.name = {"n1"}, .url = "zones/z/instances/n1"},
+                                        {.name = {"n2"}}};
+  std::optional<Result<Operation>> done;
+  bench.cloud->delete_instances({"g"}, instances, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  REQUIRE_FALSE(*done);
+  CHECK(done->error().kind == ErrorKind::Denied);
+}
+
+TEST_CASE("rest_cloud: calls go out side by side", "[gce]") {
+  Bench bench([](const HttpRequest&) { return ok(R"({"name":"g"})"); });
+  int answers = 0;
+  for (int i = 0; i < 10; ++i) bench.cloud->fetch_group({"g"}, [&](Result<Group>) { ++answers; });
+  bench.cloud->run();
+  CHECK(answers == 10);
+  CHECK(bench.script.most_in_flight == 10);
+  CHECK(bench.script.log.size() == 11);  // one token for all
+}
+
+TEST_CASE("rest_cloud: timers fire in run", "[gce]") {
+  Bench bench([](const HttpRequest&) { return operation(); });
+  std::string order;
+  bench.cloud->after(200ms, [&] { order += 'b'; });
+  bench.cloud->after(100ms, [&] { order += 'a'; });
+  CHECK(order.empty());
+  bench.cloud->run();
+  CHECK(order == "ab");
+}
+
+TEST_CASE("rest_cloud: an endpoint that is not allowed is refused at once", "[gce]") {
+  FakeHttp::Script script;
+  const auto cloud =
+      open_cloud({.endpoint = "http://compute.googleapis.com"}, std::make_unique<FakeHttp>(script));
+  REQUIRE_FALSE(cloud);
+  CHECK(cloud.error().kind == ErrorKind::Invalid);
+}

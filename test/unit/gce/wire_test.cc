@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/gce/wire.h"
+
+#include "lib/core/duration.h"
+#include "test/support/catch.h"
+#include "test/unit/gce/data.h"
+
+#include <nlohmann/json.hpp>
+
+#include <tuple>
+
+using namespace flex;
+using nlohmann::json;
+
+TEST_CASE("wire: reads a page of groups", "[gce]") {
+  const auto page = parse_group_page(recorded("groups_1.json"));
+  REQUIRE(page);
+  REQUIRE(page->items.size() == 1);
+  const Group& group = page->items[0];
+  CHECK(group.name.text == "hpc-a3u");
+  CHECK(group.description == "slurm-flex-start cluster=hpc nodeset=a3u");
+  CHECK_THAT(group.instance_template, EndsWith("/instanceTemplates/a3u-flex"));
+  CHECK(group.target_size == 4);
+  CHECK_FALSE(group.is_stable);
+  CHECK(format_time(group.created) == "2026-08-02T10:04:05Z");
+  CHECK(page->next == "CgA=+/&x");
+}
+
+TEST_CASE("wire: fields that are missing have defaults", "[gce]") {
+  const auto page = parse_group_page(recorded("groups_2.json"));
+  REQUIRE(page);
+  REQUIRE(page->items.size() == 2);
+  CHECK(page->items[1].is_stable);
+  CHECK(page->items[1].target_size == 0);
+  CHECK(page->next.empty());
+  CHECK(parse_group_page("{}")->items.empty());
+  CHECK(parse_instance_page("{}")->items.empty());
+  CHECK(parse_request_page("{\"items\":null}", {"g"})->items.empty());
+}
+
+TEST_CASE("wire: a list that says it is incomplete is an error", "[gce]") {
+  const auto page = parse_group_page(recorded("groups_partial.json"));
+  REQUIRE_FALSE(page);
+  CHECK(page.error().kind == ErrorKind::Retry);
+  CHECK(page.error().code == "INCOMPLETE_LIST");
+  const auto requests = parse_request_page(R"({"items":[],"unreachables":["regions/x"]})", {"g"});
+  REQUIRE_FALSE(requests);
+  CHECK(requests.error().kind == ErrorKind::Retry);
+}
+
+TEST_CASE("wire: reads requests with why they wait and until when", "[gce]") {
+  const auto page = parse_request_page(recorded("requests.json"), {"hpc-a3u"});
+  REQUIRE(page);
+  REQUIRE(page->items.size() == 4);
+  const ResizeRequest& waiting = page->items[0];
+  CHECK(waiting.name.text == "j7-0abc");
+  CHECK(waiting.group.text == "hpc-a3u");
+  CHECK(waiting.state == RequestState::Accepted);
+  CHECK(waiting.run_duration == Seconds{15300});
+  CHECK(waiting.nodes == std::vector<NodeName>{{"a3u-2"}, {"a3u-3"}});
+  CHECK_FALSE(waiting.error);
+  REQUIRE(waiting.last_attempt);
+  CHECK(waiting.last_attempt->code == "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS");
+  REQUIRE(waiting.last_attempt->estimated_availability);
+  CHECK(format_time(*waiting.last_attempt->estimated_availability) == "2026-11-16T18:35:00Z");
+
+  const ResizeRequest& quota = page->items[1];
+  CHECK(quota.run_duration == Seconds{600});
+  REQUIRE(quota.last_attempt);
+  CHECK(quota.last_attempt->code == "QUOTA_EXCEEDED");
+  CHECK_FALSE(quota.last_attempt->estimated_availability);
+
+  const ResizeRequest& failed = page->items[2];
+  CHECK(failed.state == RequestState::Failed);
+  CHECK(failed.nodes.empty());
+  REQUIRE(failed.error);
+  CHECK(to_error(*failed.error).kind == ErrorKind::NoCapacity);
+
+  CHECK(page->items[3].state == RequestState::Unknown);
+  CHECK(page->items[3].is_active());
+}
+
+TEST_CASE("wire: reads managed instances", "[gce]") {
+  const auto page = parse_instance_page(recorded("instances.json"));
+  REQUIRE(page);
+  REQUIRE(page->items.size() == 5);
+  const auto& items = page->items;
+  CHECK(items[0].status == InstanceStatus::Running);
+  CHECK(items[0].action == InstanceAction::None);
+  REQUIRE(items[0].terminates);
+  CHECK(format_time(*items[0].terminates) == "2026-11-17T18:00:00Z");
+  CHECK(items[1].is_queued());
+  CHECK(items[1].url.empty());
+  CHECK(items[2].name.text == "a3u-5");
+  CHECK(items[2].is_leaving());
+  CHECK(items[3].is_dead());
+  REQUIRE(items[3].last_error);
+  CHECK(items[3].last_error->code == "PERMISSIONS_ERROR");
+  CHECK(items[4].status == InstanceStatus::Unknown);
+  CHECK(items[4].action == InstanceAction::Other);
+  CHECK_FALSE(items[4].is_dead());
+}
+
+TEST_CASE("wire: reads operations", "[gce]") {
+  const auto failed = parse_operation(recorded("operation_error.json"));
+  REQUIRE(failed);
+  CHECK(failed->is_done);
+  REQUIRE(failed->error);
+  CHECK(to_error(*failed->error).kind == ErrorKind::Quota);
+  const auto running = parse_operation(R"({"name":"o","status":"RUNNING"})");
+  REQUIRE(running);
+  CHECK_FALSE(running->is_done);
+  CHECK_FALSE(running->error);
+  const auto bare = parse_operation(R"({"name":"o","status":"DONE","httpErrorStatusCode":409})");
+  REQUIRE(bare);
+  CHECK(to_error(*bare->error).kind == ErrorKind::AlreadyExists);
+  CHECK_FALSE(parse_operation("{}"));
+}
+
+TEST_CASE("wire: a wrong type is Internal, with its path", "[gce]") {
+  const auto [text, path] = GENERATE(table<std::string, std::string>({
+      {"[]", "$: expected an object"},
+      {"3", "$: expected an object"},
+      {R"({"items":{}})", "$.items: expected an array"},
+      {R"({"items":[3]})", "$.items[0]: expected an object"},
+      {R"({"items":[{"name":"a"},{"name":7}]})", "$.items[1].name: expected a string"},
+      {R"({"items":[{"instances":[{"name":[]}]}]})", "$.items[0].instances[0].name"},
+      {R"({"items":[{"requestedRunDuration":{"seconds":"12x"}}]})",
+       "$.items[0].requestedRunDuration.seconds: expected a whole number"},
+      {R"({"items":[{"requestedRunDuration":{"seconds":1.5}}]})", "requestedRunDuration.seconds"},
+      {R"({"items":[{"requestedRunDuration":{"seconds":18446744073709551615}}]})",
+       "requestedRunDuration.seconds"},
+      {R"({"items":[{"requestedRunDuration":600}]})", "$.items[0].requestedRunDuration"},
+      {R"({"items":[{"status":{"error":{"errors":["x"]}}}]})", "$.items[0].status.error.errors[0]"},
+      {R"({"warning":"x"})", "$.warning"},
+      {R"({"nextPageToken":1})", "$.nextPageToken"},
+  }));
+  CAPTURE(text);
+  const auto page = parse_request_page(text, {"g"});
+  REQUIRE_FALSE(page);
+  CHECK(page.error().kind == ErrorKind::Internal);
+  CHECK_THAT(page.error().what, ContainsSubstring(path));
+}
+
+TEST_CASE("wire: what is not JSON is Internal, and is not quoted", "[gce]") {
+  const std::string text =
+      GENERATE(as<std::string>{}, "", "<html>secret</html>", "{\"a\":", "\xff");
+  const auto group = parse_group(text);
+  REQUIRE_FALSE(group);
+  CHECK(group.error().kind == ErrorKind::Internal);
+  CHECK(group.error().what.find("secret") == std::string::npos);
+}
+
+TEST_CASE("wire: finds the reason of a refusal in every shape it comes in", "[gce]") {
+  const auto [text, code, message] = GENERATE(table<std::string, std::string, std::string>({
+      {R"({"error":{"code":403,"message":"m","errors":[{"reason":"quotaExceeded"}]}})",
+       "quotaExceeded",
+       "m"},
+      {R"({"error":{"message":"m","status":"PERMISSION_DENIED"}})", "PERMISSION_DENIED", "m"},
+      {R"({"error":{"message":"m","status":"X","details":[{"@type":"t","reason":"R"}]}})",
+       "R",
+       "m"},
+      {R"({"error":"invalid_grant","error_description":"d"})", "invalid_grant", "d"},
+      {R"({"error":{"message":7,"errors":"x"}})", "", ""},
+      {R"({"error":[]})", "", ""},
+      {R"({})", "", ""},
+      {"<html>", "", ""},
+      {"", "", ""},
+  }));
+  CAPTURE(text);
+  const Complaint complaint = parse_complaint(403, text);
+  CHECK(complaint.http_status == 403);
+  CHECK(complaint.code == code);
+  CHECK(complaint.message == message);
+}
+
+TEST_CASE("wire: writes a group as the design has it", "[gce]") {
+  const auto body = json::parse(group_body({.name = {"hpc-a3u"},
+                                            .description = "mark",
+                                            .instance_template = "a3u-flex",
+                                            .zones = {"us-central1-a", "us-central1-b"}},
+                                           "p1"));
+  CHECK(body == json::parse(R"({
+    "name": "hpc-a3u", "description": "mark", "baseInstanceName": "hpc-a3u", "targetSize": 0,
+    "versions": [{"instanceTemplate": "projects/p1/global/instanceTemplates/a3u-flex"}],
+    "distributionPolicy": {"targetShape": "ANY_SINGLE_ZONE", "zones": [
+      {"zone": "projects/p1/zones/us-central1-a"}, {"zone": "projects/p1/zones/us-central1-b"}]},
+    "updatePolicy": {"type": "OPPORTUNISTIC", "instanceRedistributionType": "NONE"},
+    "instanceLifecyclePolicy": {"defaultActionOnFailure": "DO_NOTHING"}})"));
+}
+
+TEST_CASE("wire: a long group's base name keeps within its own limit", "[gce]") {
+  const std::string name(63, 'a');
+  const auto body = json::parse(group_body({.name = {name}}, "p1"));
+  CHECK(body["name"] == name);
+  CHECK(body["baseInstanceName"].get<std::string>().size() <= 58);
+  CHECK_FALSE(body["distributionPolicy"].contains("zones"));
+}
+
+TEST_CASE("wire: writes a request and a deletion", "[gce]") {
+  CHECK(json::parse(request_body({.name = {"j1-x"},
+                                  .group = {"g"},
+                                  .description = "d \xff",
+                                  .nodes = {{"n1"}, {"n2"}},
+                                  .run_duration = Seconds{15300}})) ==
+        json::parse(R"({"name":"j1-x","description":"d �","instances":[{"name":"n1"},{"name":"n2"}],
+                        "requestedRunDuration":{"seconds":"15300"}})"));
+  CHECK(json::parse(delete_instances_body(std::vector<std::string>{"n1"})) ==
+        json::parse(R"({"instances":["n1"],"skipInstancesOnValidationError":true})"));
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "resume/apply.h"
+
+#include "test/support/builders.h"
+#include "test/support/catch.h"
+#include "test/support/fake_cloud.h"
+
+using namespace flex;
+using namespace flex::test;
+
+namespace {
+
+struct World {
+  Config cfg = config({nodeset("a", nodes("a", 8)), nodeset("b", nodes("b", 8))});
+  FakeCloud cloud{};
+  Demand demand{};
+
+  World() { cloud.add_group("hpc-a", ownership_mark("hpc", "a")); }
+
+  void wants(JobId id, const std::vector<NodeName>& on) {
+    demand.jobs.push_back({.job = job(id, on, 4h), .nodes = on});
+  }
+
+  std::vector<RequestOutcome> resume() {
+    std::vector<NodeName> all;
+    for (const auto& wanted : demand.jobs)
+      all.insert(all.end(), wanted.nodes.begin(), wanted.nodes.end());
+    const auto fleet = fetch_fleet(cloud, cfg, "hpc", all);
+    const auto plan = plan_resume(cfg, "hpc", demand, fleet);
+    refusals = plan.refusals.size();
+    return apply_to_cloud(cloud, plan);
+  }
+
+  std::size_t refusals = 0;
+};
+
+}  // namespace
+
+TEST_CASE("resume: an existing group takes one look and one write per job", "[resume]") {
+  World world;
+  world.wants(1, nodes("a", 2));
+  world.wants(2, nodes("a", 2, 2));
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 2);
+  CHECK(outcomes[0].result == RequestResult::Requested);
+  CHECK(world.cloud.calls.size() == 5);
+  CHECK(world.cloud.count("insert_request") == 2);
+  CHECK(world.cloud.groups.at("hpc-a").requests.size() == 2);
+}
+
+TEST_CASE("resume: run again, it asks for nothing", "[resume]") {
+  World world;
+  world.wants(1, nodes("a", 4));
+  REQUIRE(world.resume().size() == 1);
+  CHECK(world.resume().empty());
+  CHECK(world.cloud.groups.at("hpc-a").requests.size() == 1);
+}
+
+TEST_CASE("resume: a request whose answer was lost is found, not made twice", "[resume]") {
+  World world;
+  world.wants(1, nodes("a", 4));
+  world.cloud.lose_reply("insert_request");
+  const auto first = world.resume();
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].result == RequestResult::Failed);
+  CHECK_FALSE(is_permanent(first[0].error));
+  CHECK(world.resume().empty());
+  CHECK(world.cloud.groups.at("hpc-a").requests.size() == 1);
+}
+
+TEST_CASE("resume: a group is created on first need, waited for and then used", "[resume]") {
+  World world;
+  world.wants(1, nodes("b", 2));
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Requested);
+  REQUIRE(world.cloud.groups.count("hpc-b") == 1);
+  CHECK(world.cloud.groups.at("hpc-b").group.description == ownership_mark("hpc", "b"));
+  CHECK(world.cloud.count("wait_operation") == 1);
+}
+
+TEST_CASE("resume: a group that another process has just created is used if it is ours",
+          "[resume]") {
+  World world;
+  world.wants(1, nodes("b", 2));
+  world.cloud.next_error("insert_group", {ErrorKind::AlreadyExists, "already exists"});
+  auto outcomes = world.resume();  // not there after all: nothing is asked for
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Failed);
+
+  world.cloud.lose_reply("insert_group");
+  outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK_FALSE(is_permanent(outcomes[0].error));
+  outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Requested);
+}
+
+TEST_CASE("resume: one nodeset's failure does not touch the other's request", "[resume]") {
+  World world;
+  world.wants(1, nodes("b", 2));
+  world.wants(2, nodes("a", 2));
+  world.cloud.next_error("insert_group", {ErrorKind::Invalid, "no such template"});
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 2);
+  for (const auto& outcome : outcomes) {
+    CHECK((outcome.request.job == 1) == (outcome.result == RequestResult::Failed));
+    if (outcome.request.job == 1) CHECK(is_permanent(outcome.error));
+  }
+}
+
+TEST_CASE("resume: the group's operation may fail, too", "[resume]") {
+  World world;
+  world.wants(1, nodes("b", 2));
+  world.cloud.next_operation_error(
+      "insert_group", {.code = "QUOTA_EXCEEDED", .message = "REGIONAL_INSTANCE_GROUP_MANAGERS"});
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Failed);
+  CHECK(world.cloud.count("insert_request") == 0);
+}
+
+TEST_CASE("resume: clears an entry without a VM before it asks for the name", "[resume]") {
+  World world;
+  world.cloud.groups.at("hpc-a").instances = {dead({"a-0"})};
+  world.wants(1, nodes("a", 2));
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Requested);
+  CHECK(world.cloud.count("delete_instances") == 1);
+}
+
+TEST_CASE("resume: a name that stays in use is left to be asked for later", "[resume]") {
+  World world;
+  world.cloud.groups.at("hpc-a").instances = {deleting({"a-0"})};
+  world.wants(1, nodes("a", 2));
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Failed);
+  CHECK(outcomes[0].error.code == "NAME_IN_USE");
+  CHECK_FALSE(is_permanent(outcomes[0].error));
+  CHECK(world.cloud.count("insert_request") == 0);
+}
+
+TEST_CASE("resume: an incomplete look asks for nothing", "[resume]") {
+  for (const char* method : {"fetch_group", "fetch_requests", "fetch_instances"}) {
+    World world;
+    world.wants(1, nodes("a", 2));
+    world.cloud.next_error(method, {ErrorKind::Retry, "503"});
+    CHECK(world.resume().empty());
+    CHECK(world.refusals == 1);
+    CHECK(world.cloud.count("insert_request") == 0);
+  }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The fake must do what slurmctld was seen to do, or tests built on it prove nothing.
+#include "test/support/fake_scheduler.h"
+
+#include "lib/slurm/node_state.h"
+#include "test/support/catch.h"
+
+#include <vector>
+
+using namespace flex;
+using test::FakeScheduler;
+
+TEST_CASE("fake scheduler: loads the jobs asked for and leaves out those it does not know",
+          "[slurm]") {
+  FakeScheduler scheduler;
+  scheduler.add_job(1, {{"n0"}}, Seconds{600});
+  scheduler.add_job(2, {{"n1"}}, {});
+  const std::vector<JobId> ids{2, 99};
+  const auto jobs = scheduler.load_jobs(ids);
+  REQUIRE(jobs);
+  REQUIRE(jobs->size() == 1);
+  CHECK(jobs->front().id == 2);
+  CHECK(jobs->front().is_configuring);
+  CHECK(scheduler.load_all_jobs()->size() == 2);
+  CHECK(scheduler.updates.empty());
+}
+
+TEST_CASE("fake scheduler: power down by force gives back the jobs of those nodes only",
+          "[slurm]") {
+  FakeScheduler scheduler;
+  for (const char* name : {"n0", "n1", "n2"}) scheduler.add_node(name);
+  scheduler.add_job(1, {{"n0"}, {"n1"}}, Seconds{600});
+  scheduler.add_job(2, {{"n2"}}, Seconds{600});
+  scheduler.add_job(3, {{"n1"}}, Seconds{600}).is_batch = false;
+  const std::vector<NodeName> nodes{{"n1"}};
+  REQUIRE(scheduler.update_nodes(nodes, NodeRequest::PowerDownForce, "no capacity"));
+  CHECK(scheduler.find_job(1)->is_pending);
+  CHECK(scheduler.find_job(1)->restart_count == 1);
+  CHECK(scheduler.find_job(1)->nodes.empty());
+  CHECK(scheduler.find_job(2)->is_running);
+  CHECK(scheduler.find_job(3)->is_finished);
+  CHECK(is_powering_down(*scheduler.find_node("n1")));
+  CHECK_FALSE(is_powering_down(*scheduler.find_node("n0")));
+  CHECK(scheduler.find_node("n1")->reason == "no capacity");
+  CHECK(scheduler.updates ==
+        std::vector<FakeScheduler::Update>{
+            {.what = "node POWER_DOWN_FORCE", .nodes = nodes, .text = "no capacity"}});
+}
+
+TEST_CASE("fake scheduler: refuses what slurmctld refuses and then changes nothing", "[slurm]") {
+  FakeScheduler scheduler;
+  scheduler.add_node("n0");
+  scheduler.add_job(1, {{"n0"}}, {}).may_requeue = false;
+  const std::vector<NodeName> nodes{{"n0"}, {"n9"}};
+  CHECK(scheduler.update_nodes(nodes, NodeRequest::Down, "x").error().kind == ErrorKind::NotFound);
+  CHECK(scheduler.requeue_and_hold(1).error().kind == ErrorKind::Precondition);
+  CHECK(scheduler.requeue_and_hold(9).error().kind == ErrorKind::NotFound);
+  CHECK(scheduler.set_admin_comment(9, "x").error().kind == ErrorKind::NotFound);
+  CHECK_FALSE(is_down(*scheduler.find_node("n0")));
+  CHECK(scheduler.find_job(1)->is_running);
+  CHECK(scheduler.updates.empty());
+}
+
+TEST_CASE("fake scheduler: fails as often as told, then works", "[slurm]") {
+  FakeScheduler scheduler;
+  scheduler.add_job(1, {}, {});
+  scheduler.fail_next("set_admin_comment", {ErrorKind::Retry, "away"}, 2);
+  CHECK(scheduler.set_admin_comment(1, "x").error().what == "away");
+  CHECK_FALSE(scheduler.set_admin_comment(1, "x"));
+  CHECK(scheduler.set_admin_comment(1, "x"));
+  CHECK(scheduler.find_job(1)->admin_comment == "x");
+  CHECK(scheduler.calls.size() == 3);
+  CHECK(scheduler.load_nodes());
+}
