@@ -30,6 +30,20 @@ QUEUE_SECONDS = 10
 PROGRAMS = ("resume/flex-resume", "suspend/flex-suspend", "emulator/flex-gce-emulator")
 
 
+def bar(count):
+    return "#" * count + "." * (NODES - count)
+
+
+def short(method):
+    """'requests.insert' for compute.regionInstanceGroupManagerResizeRequests.insert."""
+    collection, _, verb = method.rpartition(".")
+    for ending, name in (("ResizeRequests", "requests"), ("InstanceGroupManagers", "groups"),
+                         ("Operations", "operations")):
+        if collection.endswith(ending):
+            return f"{name}.{verb}"
+    return method
+
+
 class Deviation(Exception):
     """The story did not go as it should."""
 
@@ -45,7 +59,7 @@ class Demo:
         self.cluster = Cluster([self.nodeset], build=build, emulator=self.emulator, name="demo",
                                log_level="info")
         self.job = 0
-        self.own_calls = 0
+        self.journal = []
         self.times = {}
 
     def check(self, is_true, what):
@@ -63,15 +77,20 @@ class Demo:
         return value
 
     def status(self):
+        """The live line: the most telling parts first, the rest where there is room."""
         if not self.job:
             return "starting"
+        vms = sum(status == "RUNNING" for status in self.emulator.vms().values())
+        return (f"job {self.cluster.job_state(self.job)} · VMs {bar(vms)} · {self.request_status()} · "
+                f"nodes up {bar(self.nodes_up())}")
+
+    def request_status(self):
         requests = self.emulator.requests_of(self.job)
-        request = requests[0].state if requests else "none yet"
-        vms = self.emulator.vms()
-        running = sum(status == "RUNNING" for status in vms.values())
-        state = self.cluster.job_state(self.job)
-        return (f"job {self.job} {state} · request {request} · VMs {running}/{NODES} · "
-                f"nodes up {self.nodes_up()}/{NODES}")
+        if not requests:
+            return "request deleted" if "queued" in self.times else "no request yet"
+        if requests[0].state == "ACCEPTED" and "queued" in self.times:
+            return f"request queued {time.monotonic() - self.times['queued']:.0f} s"
+        return f"request {requests[0].state}"
 
     def nodes_up(self):
         off = {"POWERED_DOWN", "POWERING_UP", "POWERING_DOWN", "NOT_RESPONDING"}
@@ -131,11 +150,12 @@ class Demo:
                             "the request to be queued")[0]
         show.say(f"There is no room for {NODES} VMs now: the request is queued (ACCEPTED). Google's "
                  f"estimate: {waiting.estimate}. No VM runs, nothing is paid, the job keeps its place.")
-        queued = time.monotonic()
+        queued = self.times["queued"] = time.monotonic()
 
         def is_time():
             self.check(not self.emulator.vms(), "a VM runs before all of them can be had")
             return time.monotonic() - queued >= QUEUE_SECONDS
+
         self.wait(is_time, QUEUE_SECONDS + 10, "the queue")
         self.check(self.cluster.job_state(self.job) == "CONFIGURING", "the job did not stay CONFIGURING")
 
@@ -208,7 +228,7 @@ class Demo:
         self.check(not bad, f"Google refused a call: {bad}")
         calls = {}
         for entry in self.journal:
-            name = ".".join(entry["method"].split(".")[-2:])
+            name = short(entry["method"])
             calls[name] = calls.get(name, 0) + 1
         directory = str(self.cluster.dir)
         self.cluster.close()

@@ -47,7 +47,7 @@ class Display:
             self.out.flush()
             return
         self._clear()
-        for number, part in enumerate(textwrap.wrap(text, self._width() - 7) or [""]):
+        for number, part in enumerate(textwrap.wrap(text, self._width() - 7, break_on_hyphens=False) or [""]):
             clock = f"{DIM}{self._clock()}{OFF}" if number == 0 else "     "
             self.out.write(f"{clock}  {style}{part}{OFF if style else ''}\n")
         self.out.flush()

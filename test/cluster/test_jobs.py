@@ -121,8 +121,9 @@ def test_resume_timeout_cancels_exactly_its_request_and_puts_the_node_back(site)
         lambda: [request for request in site.emulator.requests(group_of("slow"))
                  if request.name == slow.name and request.state == "CANCELLED"], 40,
         "the request to be cancelled after ResumeTimeout")
-    site.cluster.wait_for(lambda: "ResumeTimeout" in site.cluster.job(site.job["slow"])["AdminComment"],
-                          10, "the job to be told")
+    site.cluster.wait_for(
+        lambda: "ResumeTimeout" in site.cluster.job(site.job["slow"]).get("AdminComment", ""), 10,
+        "the job to be told")
     site.cluster.wait_for(lambda: re.search(r"put_back.*slow-0", site.cluster.log("flex-resume-fail.log")),
                           10, "flex-resume-fail to put the node back")
     assert site.request("steady").state == "ACCEPTED"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The programs by hand, beside a running slurmctld: what Slurm does rarely or by accident."""
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +73,19 @@ def test_programs_run_with_closed_descriptors_and_no_environment(site):
 def test_no_token_is_in_any_log(site):
     for path in (site.cluster.dir / "log").glob("flex-*.log"):
         assert not re.search(r"Bearer|access_token|ya29", path.read_text(encoding="utf-8")), path
+
+
+def test_every_call_so_far_is_in_the_contract(site):
+    contract = Path(__file__).resolve().parents[3] / "shared" / "gce-contract.json"
+    if not contract.exists():
+        pytest.skip("gce-contract.json is not there: nothing compared")
+    known = json.loads(contract.read_text(encoding="utf-8"))
+    calls = site.emulator.journal()
+    assert len(calls) > 50
+    for call in calls:
+        method = known["methods"][call["method"]]
+        assert call["verb"] == method["verb"]
+        assert set(call["query"]) <= set(method["queryParams"]) | set(known["standardQueryParams"]), call
 
 
 def test_at_the_end_nothing_is_left_in_the_cloud(site):

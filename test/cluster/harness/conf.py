@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass, field
 
-MARGIN = 15 * 60  # run_duration_margin's default
 
 
 @dataclass
