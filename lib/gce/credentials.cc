@@ -189,7 +189,7 @@ Result<Credentials> load_credentials(const std::string& setting) {
 }
 
 std::string metadata_host() {
-  const std::string given = environment("GCE_METADATA_HOST");
+  std::string given = environment("GCE_METADATA_HOST");
   if (given.empty() || given == "metadata.google.internal") return "169.254.169.254";
   return given;
 }
