@@ -41,7 +41,7 @@ tidy: check-setup build
 
 sanitize: check-setup
 	@[ -f $(BUILD)-asan/build.ninja ] || \
-	  meson setup $(BUILD)-asan -Db_sanitize=address,undefined -Dbuildtype=debugoptimized
+	  CXX=clang++ meson setup $(BUILD)-asan -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C $(BUILD)-asan
 	@python3 tools/run_tests.py --build $(BUILD)-asan --suite unit --suite functional
 

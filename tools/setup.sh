@@ -5,7 +5,7 @@
 #   tools/setup.sh check    and what 'make check' needs
 set -eu
 
-packages="g++ meson ninja-build pkg-config ccache
+packages="g++ meson ninja-build pkg-config
   libslurm-dev libcurl4-openssl-dev libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
   libcpp-httplib-dev zlib1g-dev catch2
   slurmctld slurmd slurm-client munge python3 python3-pytest procps"
