@@ -122,7 +122,7 @@ void Tokens::on_reply(int tries, Result<HttpResponse> reply) {
   settle(token_.text());
 }
 
-void Tokens::settle(Result<std::string> token) {
+void Tokens::settle(const Result<std::string>& token) {
   // A waiter may ask again at once (after a 401): that is a new round.
   auto waiting = std::exchange(waiting_, {});
   for (const Then& then : waiting) then(token);
@@ -148,7 +148,7 @@ Error Tokens::explain(Error error) const {
   return std::move(error).in("access token");
 }
 
-void Tokens::fetch_project(Then then) {
+void Tokens::fetch_project(const Then& then) {
   const auto* account = std::get_if<ServiceAccount>(&credentials_);
   if (account != nullptr && is_project(account->project)) return then(account->project);
   fetch_project(1, then);

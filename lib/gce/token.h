@@ -30,13 +30,13 @@ class Tokens {
   void forget(std::string_view token);
 
   /// The project of the key file, else of the VM we are on.
-  void fetch_project(Then then);
+  void fetch_project(const Then& then);
 
  private:
   void fetch(int tries);
   [[nodiscard]] Result<HttpRequest> make_request() const;
   void on_reply(int tries, Result<HttpResponse> reply);
-  void settle(Result<std::string> token);
+  void settle(const Result<std::string>& token);
   void fetch_project(int tries, const Then& then);
   [[nodiscard]] Error explain(Error error) const;
 
