@@ -164,7 +164,7 @@ class Sandbox:
     def _start_guard(self):
         """A process that cleans up if this one is killed: it sees the pipe close."""
         return subprocess.Popen(
-            [sys.executable, "-I", __file__, str(self.dir)], stdin=subprocess.PIPE,
+            [sys.executable, "-BI", __file__, str(self.dir)], stdin=subprocess.PIPE,
             start_new_session=True, cwd="/", env={"PATH": PATH})
 
     def close(self):
