@@ -15,16 +15,26 @@ namespace {
 
 std::string status_name(int status) {
   switch (status) {
-    case 400: return "INVALID_ARGUMENT";
-    case 401: return "UNAUTHENTICATED";
-    case 403: return "PERMISSION_DENIED";
-    case 404: return "NOT_FOUND";
-    case 409: return "ALREADY_EXISTS";
-    case 412: return "FAILED_PRECONDITION";
-    case 429: return "RESOURCE_EXHAUSTED";
-    case 501: return "UNIMPLEMENTED";
-    case 503: return "UNAVAILABLE";
-    default: return "INTERNAL";
+    case 400:
+      return "INVALID_ARGUMENT";
+    case 401:
+      return "UNAUTHENTICATED";
+    case 403:
+      return "PERMISSION_DENIED";
+    case 404:
+      return "NOT_FOUND";
+    case 409:
+      return "ALREADY_EXISTS";
+    case 412:
+      return "FAILED_PRECONDITION";
+    case 429:
+      return "RESOURCE_EXHAUSTED";
+    case 501:
+      return "UNIMPLEMENTED";
+    case 503:
+      return "UNAVAILABLE";
+    default:
+      return "INTERNAL";
   }
 }
 
@@ -169,16 +179,16 @@ Place Call::place() const {
 
 Reply refuse(int status, const std::string& reason, const std::string& message) {
   return {.status = status,
-          .body = Json{{"error",
-                        {{"code", status},
-                         {"message", message},
-                         {"errors",
-                          Json::array({Json{{"message", message},
-                                            {"domain", status == 403 && reason != "forbidden"
-                                                           ? "usageLimits"
-                                                           : "global"},
-                                            {"reason", reason}}})},
-                         {"status", status_name(status)}}}}};
+          .body = Json{
+              {"error",
+               {{"code", status},
+                {"message", message},
+                {"errors",
+                 Json::array({Json{
+                     {"message", message},
+                     {"domain", status == 403 && reason != "forbidden" ? "usageLimits" : "global"},
+                     {"reason", reason}}})},
+                {"status", status_name(status)}}}}};
 }
 
 Reply not_found(const std::string& path) {

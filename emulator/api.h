@@ -22,7 +22,9 @@ struct Call {
 
   [[nodiscard]] std::string param(std::string_view name) const;
   [[nodiscard]] std::string query_value(const std::string& name) const;
+
   [[nodiscard]] std::string project() const { return param("project"); }
+
   /// "regions/R", "zones/Z" or "global".
   [[nodiscard]] Place place() const;
 };

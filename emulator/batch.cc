@@ -48,8 +48,9 @@ std::map<std::string, std::string> take_headers(std::string_view& rest) {
     const std::size_t colon = line.find(':');
     if (colon == std::string::npos) continue;
     std::string name = line.substr(0, colon);
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+      return static_cast<char>(std::tolower(c));
+    });
     const std::size_t from = std::min(line.find_first_not_of(' ', colon + 1), line.size());
     headers[name] = line.substr(from);
   }
@@ -134,8 +135,12 @@ HttpOut Front::handle_batch(const HttpIn& in) {
     body += fmt::format(
         "--{}\r\nContent-Type: application/http\r\nContent-ID: {}\r\n\r\nHTTP/1.1 {} {}\r\n"
         "Content-Type: application/json; charset=UTF-8\r\nContent-Length: {}\r\n\r\n{}\r\n",
-        answer, response_id(part.id), out.status, out.status == 200 ? "OK" : "Error",
-        out.body.size(), out.body);
+        answer,
+        response_id(part.id),
+        out.status,
+        out.status == 200 ? "OK" : "Error",
+        out.body.size(),
+        out.body);
     at = next;
   }
   body += "--" + answer + "--\r\n";

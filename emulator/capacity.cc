@@ -66,15 +66,15 @@ std::optional<Json> World::quota_problem(const std::string& project,
       if (vm.project == project && region_of(vm.zone) == region)
         usage += need_of(templates, vm.template_key, metric);
     if (usage + need <= limit) continue;
-    Json error = error_json("QUOTA_EXCEEDED",
-                            fmt::format("Quota '{}' exceeded.  Limit: {}.0 in region {}.", metric,
-                                        limit, region));
-    error["errors"][0]["errorDetails"] = Json::array(
-        {Json{{"quotaInfo",
-               {{"metricName", "compute.googleapis.com/" + metric},
-                {"limitName", metric},
-                {"limit", static_cast<double>(limit)},
-                {"dimensions", {{"region", region}}}}}}});
+    Json error = error_json(
+        "QUOTA_EXCEEDED",
+        fmt::format("Quota '{}' exceeded.  Limit: {}.0 in region {}.", metric, limit, region));
+    error["errors"][0]["errorDetails"] =
+        Json::array({Json{{"quotaInfo",
+                           {{"metricName", "compute.googleapis.com/" + metric},
+                            {"limitName", metric},
+                            {"limit", static_cast<double>(limit)},
+                            {"dimensions", {{"region", region}}}}}}});
     return error;
   }
   return std::nullopt;
@@ -105,17 +105,19 @@ Json World::capacity_problem(const std::vector<std::string>& zones,
       "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
       fmt::format("The zone '{}' does not have enough resources available to fulfill the request, "
                   "'(resource type:compute)'. {} VMs of type {} are waiting for capacity.",
-                  zone, count, type));
-  error["errors"][0]["errorDetails"] = Json::array(
-      {Json{{"errorInfo",
-             {{"reason", "resource_availability"},
-              {"domain", "compute.googleapis.com"},
-              {"metadatas",
-               {{"vmType", type},
-                {"attachment", ""},
-                {"zone", zone},
-                {"zonesAvailable", ""},
-                {"estimatedAvailabilityTime", format_utc(estimate)}}}}}}});
+                  zone,
+                  count,
+                  type));
+  error["errors"][0]["errorDetails"] =
+      Json::array({Json{{"errorInfo",
+                         {{"reason", "resource_availability"},
+                          {"domain", "compute.googleapis.com"},
+                          {"metadatas",
+                           {{"vmType", type},
+                            {"attachment", ""},
+                            {"zone", zone},
+                            {"zonesAvailable", ""},
+                            {"estimatedAvailabilityTime", format_utc(estimate)}}}}}}});
   return error;
 }
 
@@ -130,7 +132,8 @@ void World::place_vms(Operation& operation) {
   for (const std::string& zone : zones)
     if (chosen.empty() && free_slots(zone) >= std::min(wanted, least)) chosen = zone;
   const auto quota = quota_problem(operation.place.project,
-                                   zones.empty() ? std::string() : region_of(zones.front()), key,
+                                   zones.empty() ? std::string() : region_of(zones.front()),
+                                   key,
                                    wanted);
   if (quota || chosen.empty()) {
     operation.error = quota ? *quota : capacity_problem(zones, key, wanted);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Calls under /_emulator/: settings, faults, journal, state, time. Neither delayed nor in the journal.
+// Calls under /_emulator/: settings, faults, journal, state, time. Neither delayed nor in the
+// journal.
 #include "emulator/front.h"
 
 #include <algorithm>
@@ -79,8 +80,9 @@ bool is_reached(const World& world, const HttpIn& in) {
   std::int64_t running = 0;
   std::int64_t pending = 0;
   for (const auto& [key, group] : world.groups)
-    active += std::count_if(group.requests.begin(), group.requests.end(),
-                            [](const auto& entry) { return entry.second.is_active(); });
+    active += std::count_if(group.requests.begin(), group.requests.end(), [](const auto& entry) {
+      return entry.second.is_active();
+    });
   for (const auto& [key, vm] : world.vms)
     running += static_cast<std::int64_t>(vm.status == VmStatus::Running);
   for (const auto& [key, operation] : world.operations)
@@ -120,10 +122,14 @@ Json Front::state_dump() {
                                 {"due", operation.due_wall}});
   for (const auto& [key, thing] : world_.templates) templates.push_back(key);
   for (const auto& [key, thing] : world_.policies) policies.push_back(key);
-  return Json{{"time", world_.clock.wall()},  {"virtual_time", world_.clock.now()},
-              {"groups", std::move(groups)},  {"requests", std::move(requests)},
-              {"vms", std::move(vms)},        {"operations", std::move(operations)},
-              {"templates", std::move(templates)}, {"policies", std::move(policies)}};
+  return Json{{"time", world_.clock.wall()},
+              {"virtual_time", world_.clock.now()},
+              {"groups", std::move(groups)},
+              {"requests", std::move(requests)},
+              {"vms", std::move(vms)},
+              {"operations", std::move(operations)},
+              {"templates", std::move(templates)},
+              {"policies", std::move(policies)}};
 }
 
 HttpOut Front::wait_for_state(const HttpIn& in) {

@@ -110,8 +110,12 @@ FaultPlan Faults::draw(const std::string& method) {
 Json Faults::list() const {
   Json list = Json::array();
   for (const Fault& fault : faults_) {
-    Json json{{"id", fault.id},       {"method", fault.method}, {"kind", to_string(fault.kind)},
-              {"after", fault.after}, {"seen", fault.seen},     {"hits", fault.hits}};
+    Json json{{"id", fault.id},
+              {"method", fault.method},
+              {"kind", to_string(fault.kind)},
+              {"after", fault.after},
+              {"seen", fault.seen},
+              {"hits", fault.hits}};
     if (fault.count) json["count"] = *fault.count;
     if (fault.probability) json["probability"] = *fault.probability;
     list.push_back(std::move(json));

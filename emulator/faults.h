@@ -52,6 +52,7 @@ class Faults {
   [[nodiscard]] Result<std::uint64_t> add(const Json& json);
   [[nodiscard]] FaultPlan draw(const std::string& method);
   [[nodiscard]] Json list() const;
+
   void clear() { faults_.clear(); }
 
  private:

@@ -22,7 +22,8 @@ class Parser {
  private:
   bool item(FieldMask& mask) {
     std::string name;
-    while (at_ < text_.size() && std::string_view(",/()").find(text_[at_]) == std::string_view::npos)
+    while (at_ < text_.size() &&
+           std::string_view(",/()").find(text_[at_]) == std::string_view::npos)
       name += text_[at_++];
     if (name.empty()) return false;
     // Named twice, once as a whole: the whole wins by staying a leaf.

@@ -23,8 +23,8 @@ bool is_space(char c) {
 }
 
 bool is_special(char c) {
-  return c == '(' || c == ')' || c == '=' || c == '!' || c == ':' || c == '<' || c == '>' || c == '"' ||
-         c == '\'' || c == '~';
+  return c == '(' || c == ')' || c == '=' || c == '!' || c == ':' || c == '<' || c == '>' ||
+         c == '"' || c == '\'' || c == '~';
 }
 
 std::optional<Token> read_quoted(const std::string& text, std::size_t& at) {
@@ -78,10 +78,17 @@ std::optional<std::vector<Token>> tokens_of(const std::string& text) {
 
 std::optional<Condition::Kind> kind_of(const std::string& word) {
   using Kind = Condition::Kind;
-  static const std::map<std::string, Kind> kKinds{
-      {"=", Kind::Equal},     {"!=", Kind::NotEqual},  {"eq", Kind::Match}, {"ne", Kind::NotMatch},
-      {":", Kind::Has},       {"<", Kind::Less},       {"<=", Kind::LessEqual},
-      {">", Kind::Greater},   {">=", Kind::GreaterEqual}, {"~", Kind::Match}, {"!~", Kind::NotMatch}};
+  static const std::map<std::string, Kind> kKinds{{"=", Kind::Equal},
+                                                  {"!=", Kind::NotEqual},
+                                                  {"eq", Kind::Match},
+                                                  {"ne", Kind::NotMatch},
+                                                  {":", Kind::Has},
+                                                  {"<", Kind::Less},
+                                                  {"<=", Kind::LessEqual},
+                                                  {">", Kind::Greater},
+                                                  {">=", Kind::GreaterEqual},
+                                                  {"~", Kind::Match},
+                                                  {"!~", Kind::NotMatch}};
   const auto found = kKinds.find(word);
   if (found == kKinds.end()) return std::nullopt;
   return found->second;
@@ -147,13 +154,20 @@ bool compare(const Condition& condition, const Json& value) {
       return text == condition.value || text.ends_with("/" + condition.value);
     case Kind::NotEqual:
       return text != condition.value && !text.ends_with("/" + condition.value);
-    case Kind::Match: return std::regex_match(text, condition.pattern);
-    case Kind::NotMatch: return !std::regex_match(text, condition.pattern);
-    case Kind::Has: return !value.is_null() && std::regex_match(text, condition.pattern);
-    case Kind::Less: return order < 0;
-    case Kind::LessEqual: return order <= 0;
-    case Kind::Greater: return order > 0;
-    case Kind::GreaterEqual: return order >= 0;
+    case Kind::Match:
+      return std::regex_match(text, condition.pattern);
+    case Kind::NotMatch:
+      return !std::regex_match(text, condition.pattern);
+    case Kind::Has:
+      return !value.is_null() && std::regex_match(text, condition.pattern);
+    case Kind::Less:
+      return order < 0;
+    case Kind::LessEqual:
+      return order <= 0;
+    case Kind::Greater:
+      return order > 0;
+    case Kind::GreaterEqual:
+      return order >= 0;
   }
   return false;
 }

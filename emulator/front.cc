@@ -23,10 +23,14 @@ void sleep_ms(double ms) {
 Reply no_method(const HttpIn& in) {
   const std::vector<std::string> verbs = shapes().verbs(in.path);
   if (verbs.empty())
-    return refuse(404, "notFound",
-                  fmt::format("No method of the Compute API served here has the path '{}'.", in.path));
-  return refuse(400, "badRequest",
-                fmt::format("The path '{}' takes {}, not {}.", in.path, fmt::join(verbs, ", "), in.verb));
+    return refuse(
+        404,
+        "notFound",
+        fmt::format("No method of the Compute API served here has the path '{}'.", in.path));
+  return refuse(
+      400,
+      "badRequest",
+      fmt::format("The path '{}' takes {}, not {}.", in.path, fmt::join(verbs, ", "), in.verb));
 }
 
 HttpOut reply_out(const Reply& reply, const std::string& fields) {
@@ -106,9 +110,8 @@ HttpOut Front::act(const HttpIn& in, Call call, const FaultPlan& plan, double la
     if (fault.kind == FaultKind::Unavailable || fault.kind == FaultKind::TooMany) {
       sleep_ms(latency_ms / 2);
       const bool is_503 = fault.kind == FaultKind::Unavailable;
-      const Reply reply =
-          is_503 ? refuse(503, "backendError", "Backend Error")
-                 : refuse(429, "rateLimitExceeded", "Rate Limit Exceeded");
+      const Reply reply = is_503 ? refuse(503, "backendError", "Backend Error")
+                                 : refuse(429, "rateLimitExceeded", "Rate Limit Exceeded");
       HttpOut out = json_out(reply.status, reply.body);
       if (!is_503) out.headers.emplace_back("Retry-After", std::to_string(fault.retry_after));
       return out;
@@ -184,13 +187,15 @@ std::optional<Reply> Front::check_access(const HttpIn& in, const Route& route) {
   if (token.empty() && query != in.query.end()) token = query->second;
   const std::lock_guard lock(mutex_);
   if (token.empty() || (world_.settings.strict_tokens && !tokens_.contains(token)))
-    return refuse(401, "authError",
+    return refuse(401,
+                  "authError",
                   token.empty() ? "Request is missing required authentication credential."
                                 : "Invalid Credentials");
   const auto project = route.params.find("project");
   if (!world_.settings.projects.empty() && project != route.params.end() &&
       !world_.settings.projects.contains(project->second))
-    return refuse(403, "forbidden",
+    return refuse(403,
+                  "forbidden",
                   fmt::format("Required 'compute' permission for 'projects/{}'", project->second));
   return std::nullopt;
 }

@@ -15,10 +15,12 @@ namespace {
 constexpr std::size_t kMaxDelete = 1000;
 
 Reply limit_exceeded(const Group& group) {
-  return refuse(400, "limitExceeded",
+  return refuse(400,
+                "limitExceeded",
                 fmt::format("LIMIT_EXCEEDED: Exceeded limit 'MAX_INSTANCES_IN_INSTANCE_GROUP' on "
                             "resource '{}'. Limit: {}.0",
-                            group.name, max_group_size(group)));
+                            group.name,
+                            max_group_size(group)));
 }
 
 OperationSpec spec_of(const Group& group, const std::string& type, Effect effect) {
@@ -47,21 +49,23 @@ std::optional<std::string> why_not(const Group& group, const std::string& given,
   const std::string name = given.substr(given.rfind('/') + 1);
   const auto entry = group.members.find(name);
   if (entry == group.members.end())
-    return fmt::format("Instance '{}' is not a member of the managed instance group '{}'.", given,
-                       group.name);
+    return fmt::format(
+        "Instance '{}' is not a member of the managed instance group '{}'.", given, group.name);
   if (entry->second.zone.empty()) {
     if (is_url) return fmt::format("Instance '{}' is queued and has no URL.", given);
     if (!entry->second.request.empty())
-      return fmt::format("Instance '{}' is part of the resize request '{}' and cannot be deleted; "
-                         "cancel the request.",
-                         given, entry->second.request);
+      return fmt::format(
+          "Instance '{}' is part of the resize request '{}' and cannot be deleted; "
+          "cancel the request.",
+          given,
+          entry->second.request);
     return std::nullopt;
   }
   const std::string zone = "/zones/" + entry->second.zone + "/";
   const std::string path = "/" + given;
   if (is_url && path.find(zone) == std::string::npos)
-    return fmt::format("Instance '{}' is not a member of the managed instance group '{}'.", given,
-                       group.name);
+    return fmt::format(
+        "Instance '{}' is not a member of the managed instance group '{}'.", given, group.name);
   return std::nullopt;
 }
 
@@ -73,11 +77,12 @@ Reply groups_resize(World& world, const Call& call) {
   const auto size = parse_int(call.query_value("size"));
   if (!size || *size < 0) return refuse(400, "required", "Required parameter: size");
   if (*size > max_group_size(*group)) return limit_exceeded(*group);
-  const bool is_active = std::any_of(group->requests.begin(), group->requests.end(),
+  const bool is_active = std::any_of(group->requests.begin(),
+                                     group->requests.end(),
                                      [](const auto& entry) { return entry.second.is_active(); });
   if (is_active)
-    return refuse(412, "conditionNotMet",
-                  "CONDITION_NOT_MET: the group has active resize requests.");
+    return refuse(
+        412, "conditionNotMet", "CONDITION_NOT_MET: the group has active resize requests.");
   OperationSpec spec = spec_of(*group, "compute.instanceGroupManagers.resize", Effect::GroupFill);
   const std::string base = text_of(group->body, "baseInstanceName", group->name);
   while (group->target_size < *size) {

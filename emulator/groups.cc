@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Calls on managed instance groups, regional and zonal.
-#include "emulator/api.h"
 #include "emulator/groups.h"
+
+#include "emulator/api.h"
 #include "lib/core/names.h"
 
 #include <fmt/format.h>
@@ -74,9 +75,10 @@ Reply groups_insert(World& world, const Call& call) {
   if (auto bad = check_place(world, call)) return *bad;
   const std::string name = text_of(call.body, "name");
   if (!is_rfc1035(name))
-    return invalid(fmt::format("Invalid value for field 'resource.name': '{}'. Must be a match of "
-                               "regex '[a-z](?:[-a-z0-9]{{0,61}}[a-z0-9])?'",
-                               name));
+    return invalid(
+        fmt::format("Invalid value for field 'resource.name': '{}'. Must be a match of "
+                    "regex '[a-z](?:[-a-z0-9]{{0,61}}[a-z0-9])?'",
+                    name));
   Group group{.place = call.place(), .name = name, .created = world.clock.now(), .body = call.body};
   const std::string path = path_of(group.place, "instanceGroupManagers", name);
   if (world.groups.contains(group.key())) return already_exists(path);
@@ -85,17 +87,20 @@ Reply groups_insert(World& world, const Call& call) {
     return refuse(400, "required", "Required field 'resource.instanceTemplate' not specified");
   const auto key = world.find_template(group.place.project, url);
   if (!key)
-    return invalid(fmt::format("Invalid value for field 'resource.instanceTemplate': '{}'. The "
-                               "resource was not found.",
-                               url));
+    return invalid(
+        fmt::format("Invalid value for field 'resource.instanceTemplate': '{}'. The "
+                    "resource was not found.",
+                    url));
   const auto zones = zones_of(world, group.place, call.body);
   if (!zones) return invalid("Invalid value for field 'resource.distributionPolicy.zones'.");
   const std::int64_t size = int_of(member(call.body, "targetSize")).value_or(0);
   if (size < 0 || size > max_group_size(group))
-    return refuse(400, "limitExceeded",
+    return refuse(400,
+                  "limitExceeded",
                   fmt::format("Exceeded limit 'MAX_INSTANCES_IN_INSTANCE_GROUP' on resource '{}'. "
                               "Limit: {}.0",
-                              name, max_group_size(group)));
+                              name,
+                              max_group_size(group)));
   const Thing& thing = world.templates.at(*key);
   group.id = ++world.next_id;
   group.template_key = *key;
@@ -105,8 +110,7 @@ Reply groups_insert(World& world, const Call& call) {
   if (text_of(group.body, "baseInstanceName").empty()) group.body["baseInstanceName"] = name;
   if (member(group.body, "versions").is_null())
     group.body["versions"] = Json::array({Json{{"instanceTemplate", group.template_url}}});
-  for (Json& version : group.body["versions"])
-    version["targetSize"] = {{"calculated", size}};
+  for (Json& version : group.body["versions"]) version["targetSize"] = {{"calculated", size}};
   if (group.place.is_regional() && !group.body.contains("distributionPolicy"))
     group.body["distributionPolicy"] = {{"targetShape", "EVEN"}};
   if (!group.body.contains("listManagedInstancesResults"))
@@ -129,9 +133,11 @@ Reply groups_get(World& world, const Call& call) {
 Reply groups_list(World& world, const Call& call) {
   if (auto bad = check_place(world, call)) return *bad;
   std::vector<Json> items;
-  for_each_in(world.groups, call.place(),
-              [&](const Group& group) { items.push_back(to_json(world, group)); });
-  return list_reply(world, call,
+  for_each_in(world.groups, call.place(), [&](const Group& group) {
+    items.push_back(to_json(world, group));
+  });
+  return list_reply(world,
+                    call,
                     call.place().is_regional() ? "compute#regionInstanceGroupManagerList"
                                                : "compute#instanceGroupManagerList",
                     std::move(items));
@@ -142,8 +148,11 @@ Reply groups_aggregated(World& world, const Call& call) {
   for (const auto& [key, group] : world.groups)
     if (group.place.project == call.project())
       items.emplace_back(group.place.scope, to_json(world, group));
-  return aggregated_reply(world, call, "compute#instanceGroupManagerAggregatedList",
-                          std::move(items), "instanceGroupManagers");
+  return aggregated_reply(world,
+                          call,
+                          "compute#instanceGroupManagerAggregatedList",
+                          std::move(items),
+                          "instanceGroupManagers");
 }
 
 Reply groups_delete(World& world, const Call& call) {

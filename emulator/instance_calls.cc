@@ -11,7 +11,6 @@ namespace flex::emulator {
 
 namespace {
 
-
 Vm* vm_of(World& world, const Call& call) {
   const auto found = world.vms.find(call.place().key(call.param("instance")));
   return found == world.vms.end() ? nullptr : &found->second;
@@ -93,15 +92,17 @@ Reply instances_aggregated(World& world, const Call& call) {
   std::vector<std::pair<std::string, Json>> items;
   for (const auto& [key, vm] : world.vms)
     if (vm.project == call.project()) items.emplace_back("zones/" + vm.zone, to_json(world, vm));
-  return aggregated_reply(world, call, "compute#instanceAggregatedList", std::move(items),
-                          "instances");
+  return aggregated_reply(
+      world, call, "compute#instanceAggregatedList", std::move(items), "instances");
 }
 
 Reply instances_insert(World& world, const Call& call) {
   const std::string name = text_of(call.body, "name");
-  if (!is_rfc1035(name)) return invalid(fmt::format("Invalid value for field 'resource.name': '{}'.", name));
+  if (!is_rfc1035(name))
+    return invalid(fmt::format("Invalid value for field 'resource.name': '{}'.", name));
   const Place place = call.place();
-  if (!world.is_zone(place.location())) return not_found("projects/" + place.project + "/" + place.scope);
+  if (!world.is_zone(place.location()))
+    return not_found("projects/" + place.project + "/" + place.scope);
   if (world.vms.contains(place.key(name))) return already_exists(path_of(place, "instances", name));
   std::string key;
   const std::string url = call.query_value("sourceInstanceTemplate");
@@ -141,13 +142,13 @@ Reply instances_bulk_insert(World& world, const Call& call) {
   Json body = member(call.body, "instanceProperties");
   if (!body.is_object()) body = Json::object();
   const auto count = static_cast<std::int64_t>(names.size());
-  Operation& operation = world.start_operation(
-      {.place = place,
-       .type = "bulkInsert",
-       .target = "projects/" + place.project + "/" + place.scope,
-       .effect = Effect::VmsPlaced,
-       .names = names},
-      call.method->name);
+  Operation& operation =
+      world.start_operation({.place = place,
+                             .type = "bulkInsert",
+                             .target = "projects/" + place.project + "/" + place.scope,
+                             .effect = Effect::VmsPlaced,
+                             .names = names},
+                            call.method->name);
   operation.fault = call.operation_fault;
   operation.plan = Json{{"zones", zones},
                         {"template", key},
@@ -163,7 +164,8 @@ Reply instances_delete(World& world, const Call& call) {
   if (vm == nullptr) return not_found(vm_path(call));
   vm->status = VmStatus::Stopping;
   ++world.changes;
-  return answer_with(world, call,
+  return answer_with(world,
+                     call,
                      {.place = call.place(),
                       .type = "delete",
                       .target = vm_path(call),
@@ -179,9 +181,9 @@ Reply instances_serial(World& world, const Call& call) {
   if (vm->status == VmStatus::Running)
     text += vm->is_up ? fmt::format("[    9.000000] {}: up\n", vm->name)
                       : fmt::format("[    9.000000] {}: startup-script failed\n", vm->name);
-  const std::size_t start = std::min(
-      static_cast<std::size_t>(std::max<std::int64_t>(0, parse_int(call.query_value("start")).value_or(0))),
-      text.size());
+  const std::size_t start = std::min(static_cast<std::size_t>(std::max<std::int64_t>(
+                                         0, parse_int(call.query_value("start")).value_or(0))),
+                                     text.size());
   return {.status = 200,
           .body = Json{{"kind", "compute#serialPortOutput"},
                        {"selfLink", url_of(vm_path(call) + "/serialPort")},
@@ -221,8 +223,8 @@ Reply machine_types_aggregated(World& world, const Call& call) {
       one.params["machineType"] = "a3-ultragpu-8g";
       items.emplace_back("zones/" + zone, machine_types_get(world, one).body);
     }
-  return aggregated_reply(world, call, "compute#machineTypeAggregatedList", std::move(items),
-                          "machineTypes");
+  return aggregated_reply(
+      world, call, "compute#machineTypeAggregatedList", std::move(items), "machineTypes");
 }
 
 }  // namespace flex::emulator

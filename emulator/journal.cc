@@ -16,9 +16,15 @@ std::size_t size_of(const JournalEntry& entry) {
 Json to_json(const JournalEntry& entry) {
   Json body = Json::parse(entry.body, nullptr, false);
   if (body.is_discarded()) body = entry.body.empty() ? Json() : Json(entry.body);
-  return Json{{"seq", entry.seq},         {"method", entry.method},   {"verb", entry.verb},
-              {"path", entry.path},       {"query", entry.query},     {"body", std::move(body)},
-              {"status", entry.status},   {"started", entry.started}, {"ended", entry.ended},
+  return Json{{"seq", entry.seq},
+              {"method", entry.method},
+              {"verb", entry.verb},
+              {"path", entry.path},
+              {"query", entry.query},
+              {"body", std::move(body)},
+              {"status", entry.status},
+              {"started", entry.started},
+              {"ended", entry.ended},
               {"fault", entry.fault}};
 }
 

@@ -7,14 +7,13 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <fstream>
+#include <pthread.h>
+#include <signal.h>
 #include <sstream>
 #include <thread>
+#include <unistd.h>
 
 namespace {
 
@@ -86,8 +85,8 @@ int serve(const Arguments& arguments) {
   flex::emulator::Server server(front);
   const int port = server.bind(arguments.host, arguments.port);
   if (port < 0) {
-    fmt::print(stderr, "flex-gce-emulator: cannot listen on {}:{}\n", arguments.host,
-               arguments.port);
+    fmt::print(
+        stderr, "flex-gce-emulator: cannot listen on {}:{}\n", arguments.host, arguments.port);
     return 1;
   }
   // The socket already takes connections; they wait for the first accept.

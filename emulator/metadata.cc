@@ -97,9 +97,10 @@ HttpOut Front::handle_metadata(const HttpIn& in) {
     return out;
   }
   if (what == account) {
-    HttpOut out = json_out(200, Json{{"email", kEmail},
-                                     {"aliases", {"default"}},
-                                     {"scopes", {"https://www.googleapis.com/auth/cloud-platform"}}});
+    HttpOut out = json_out(200,
+                           Json{{"email", kEmail},
+                                {"aliases", {"default"}},
+                                {"scopes", {"https://www.googleapis.com/auth/cloud-platform"}}});
     out.headers.emplace_back("Metadata-Flavor", "Google");
     return out;
   }

@@ -17,9 +17,12 @@ struct Place {
   std::string scope{};
 
   [[nodiscard]] bool is_regional() const { return scope.starts_with("regions/"); }
+
   [[nodiscard]] bool is_zonal() const { return scope.starts_with("zones/"); }
+
   /// "us-central1", "us-central1-a" or "global".
   [[nodiscard]] std::string location() const { return scope.substr(scope.find('/') + 1); }
+
   /// "project/scope/name": unique, and all of a place's resources sort together.
   [[nodiscard]] std::string key(const std::string& name) const {
     return project + "/" + scope + "/" + name;
@@ -37,12 +40,13 @@ struct Vm {
   double created = 0;
   double ends = 0;  ///< 0: no end set
   double boot_wall = 0;
-  std::string group{};     ///< key of its group, or empty
+  std::string group{};  ///< key of its group, or empty
   std::string template_key{};
   Json body = Json::object();  ///< what a standalone VM was asked with
   bool is_up = false;          ///< the hook has been told
 
   [[nodiscard]] Place place() const { return {project, "zones/" + zone}; }
+
   [[nodiscard]] std::string key() const { return place().key(name); }
 };
 

@@ -22,8 +22,8 @@ std::string zone_of_member(const Group& group, const std::string& name) {
 
 Operation& World::start_operation(OperationSpec spec, const std::string& method) {
   const auto special = settings.operation_by_method.find(method);
-  const double millis = special == settings.operation_by_method.end() ? settings.operation_ms
-                                                                      : special->second;
+  const double millis =
+      special == settings.operation_by_method.end() ? settings.operation_ms : special->second;
   Operation operation{
       .place = std::move(spec.place),
       .id = ++next_id,
@@ -38,8 +38,10 @@ Operation& World::start_operation(OperationSpec spec, const std::string& method)
       .names = std::move(spec.names),
   };
   operation.name = fmt::format("operation-{:013}-{:013x}-{:08x}-{:08x}",
-                               static_cast<std::uint64_t>(clock.wall() * 1000.0), operation.id,
-                               random_() & 0xffffffffU, random_() & 0xffffffffU);
+                               static_cast<std::uint64_t>(clock.wall() * 1000.0),
+                               operation.id,
+                               random_() & 0xffffffffU,
+                               random_() & 0xffffffffU);
   const std::string key = operation.key();
   due_operations_.emplace(operation.due_wall, key);
   ++changes;
@@ -50,10 +52,10 @@ void World::finish_operation(Operation& operation) {
   if (operation.status == OperationStatus::Done) return;
   if (operation.effect == Effect::GroupGone && operation.fault.is_null()) {
     const auto group = groups.find(operation.subject);
-    const bool is_waiting =
-        group != groups.end() &&
-        std::any_of(group->second.requests.begin(), group->second.requests.end(),
-                    [](const auto& entry) { return entry.second.is_active(); });
+    const bool is_waiting = group != groups.end() &&
+                            std::any_of(group->second.requests.begin(),
+                                        group->second.requests.end(),
+                                        [](const auto& entry) { return entry.second.is_active(); });
     if (is_waiting) {
       blocked_.insert(operation.key());
       return;
@@ -91,13 +93,16 @@ void World::apply_effect(Operation& operation) {
     if (entry != group->requests.end()) request = &entry->second;
   }
   switch (operation.effect) {
-    case Effect::None: break;
+    case Effect::None:
+      break;
     case Effect::GroupReady:
       if (group == nullptr) break;
       group->is_ready = true;
       if (!group->members.empty()) fill_group(group->key());
       break;
-    case Effect::GroupGone: remove_group(operation.subject); break;
+    case Effect::GroupGone:
+      remove_group(operation.subject);
+      break;
     case Effect::RequestAccepted:
       if (request == nullptr) break;
       accept_request(*group, *request);
@@ -110,12 +115,18 @@ void World::apply_effect(Operation& operation) {
     case Effect::RequestGone:
       if (group != nullptr) group->requests.erase(operation.request);
       break;
-    case Effect::MembersGone: remove_members(operation); break;
+    case Effect::MembersGone:
+      remove_members(operation);
+      break;
     case Effect::GroupFill:
       if (group != nullptr) fill_group(group->key());
       break;
-    case Effect::VmsPlaced: place_vms(operation); break;
-    case Effect::VmGone: end_vm(operation.subject, VmEnd::Deleted); break;
+    case Effect::VmsPlaced:
+      place_vms(operation);
+      break;
+    case Effect::VmGone:
+      end_vm(operation.subject, VmEnd::Deleted);
+      break;
   }
 }
 
@@ -144,7 +155,8 @@ void World::undo_effect(Operation& operation) {
     for (const std::string& name : operation.names) {
       const auto entry = group.members.find(name);
       if (entry == group.members.end()) continue;
-      entry->second.action = entry->second.zone.empty() ? MemberAction::Creating : MemberAction::None;
+      entry->second.action =
+          entry->second.zone.empty() ? MemberAction::Creating : MemberAction::None;
       const auto vm = vms.find(Place{group.place.project, "zones/" + entry->second.zone}.key(name));
       if (vm != vms.end()) vm->second.status = VmStatus::Running;
       ++group.target_size;
@@ -160,7 +172,8 @@ void World::remove_members(Operation& operation) {
     const auto entry = group.members.find(name);
     if (entry == group.members.end() || entry->second.action != MemberAction::Deleting) continue;
     const std::string zone = zone_of_member(group, name);
-    if (!zone.empty()) end_vm(Place{group.place.project, "zones/" + zone}.key(name), VmEnd::Deleted);
+    if (!zone.empty())
+      end_vm(Place{group.place.project, "zones/" + zone}.key(name), VmEnd::Deleted);
     group.members.erase(name);  // the target size went down with the call
   }
 }

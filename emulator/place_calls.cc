@@ -94,14 +94,15 @@ Reply zones_list(World& world, const Call& call) {
 }
 
 Reply projects_get(World& /*world*/, const Call& call) {
-  return {.status = 200,
-          .body = Json{{"kind", "compute#project"},
-                       {"id", "123456789012"},
-                       {"name", call.project()},
-                       {"creationTimestamp", format_stamp(kEpoch)},
-                       {"selfLink", url_of(project_path(call))},
-                       {"defaultServiceAccount", "123456789012-compute@developer.gserviceaccount.com"},
-                       {"commonInstanceMetadata", {{"kind", "compute#metadata"}}}}};
+  return {
+      .status = 200,
+      .body = Json{{"kind", "compute#project"},
+                   {"id", "123456789012"},
+                   {"name", call.project()},
+                   {"creationTimestamp", format_stamp(kEpoch)},
+                   {"selfLink", url_of(project_path(call))},
+                   {"defaultServiceAccount", "123456789012-compute@developer.gserviceaccount.com"},
+                   {"commonInstanceMetadata", {{"kind", "compute#metadata"}}}}};
 }
 
 Reply instance_groups_get(World& world, const Call& call) {
@@ -113,12 +114,14 @@ Reply instance_groups_get(World& world, const Call& call) {
 
 Reply instance_groups_list(World& world, const Call& call) {
   std::vector<Json> items;
-  for_each_in(world.groups, call.place(),
-              [&](const Group& group) { items.push_back(instance_group_json(world, group)); });
-  return list_reply(world, call,
-                    call.place().is_regional() ? "compute#regionInstanceGroupList"
-                                               : "compute#instanceGroupList",
-                    std::move(items));
+  for_each_in(world.groups, call.place(), [&](const Group& group) {
+    items.push_back(instance_group_json(world, group));
+  });
+  return list_reply(
+      world,
+      call,
+      call.place().is_regional() ? "compute#regionInstanceGroupList" : "compute#instanceGroupList",
+      std::move(items));
 }
 
 Reply instance_groups_aggregated(World& world, const Call& call) {
@@ -126,15 +129,16 @@ Reply instance_groups_aggregated(World& world, const Call& call) {
   for (const auto& [key, group] : world.groups)
     if (group.place.project == call.project())
       items.emplace_back(group.place.scope, instance_group_json(world, group));
-  return aggregated_reply(world, call, "compute#instanceGroupAggregatedList", std::move(items),
-                          "instanceGroups");
+  return aggregated_reply(
+      world, call, "compute#instanceGroupAggregatedList", std::move(items), "instanceGroups");
 }
 
 Reply autoscalers_list(World& world, const Call& call) {
-  return list_reply(world, call,
-                    call.place().is_regional() ? "compute#regionAutoscalerList"
-                                               : "compute#autoscalerList",
-                    {});
+  return list_reply(
+      world,
+      call,
+      call.place().is_regional() ? "compute#regionAutoscalerList" : "compute#autoscalerList",
+      {});
 }
 
 Reply autoscalers_aggregated(World& world, const Call& call) {
@@ -161,8 +165,8 @@ Reply operations_aggregated(World& world, const Call& call) {
   for (const auto& [key, operation] : world.operations)
     if (operation.place.project == call.project())
       items.emplace_back(operation.place.scope, to_json(world, operation));
-  return aggregated_reply(world, call, "compute#operationAggregatedList", std::move(items),
-                          "operations");
+  return aggregated_reply(
+      world, call, "compute#operationAggregatedList", std::move(items), "operations");
 }
 
 }  // namespace flex::emulator

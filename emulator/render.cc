@@ -27,10 +27,18 @@ Json actions_of(const Group& group, bool& is_stable) {
     deleting += static_cast<std::int64_t>(entry.action == MemberAction::Deleting);
   }
   is_stable = creating == 0 && deleting == 0 && group.is_ready && !group.is_deleting;
-  return Json{{"none", none},       {"creating", creating}, {"creatingWithoutRetries", 0},
-              {"deleting", deleting}, {"abandoning", 0},      {"recreating", 0},
-              {"refreshing", 0},    {"restarting", 0},      {"resuming", 0},
-              {"starting", 0},      {"stopping", 0},        {"suspending", 0},
+  return Json{{"none", none},
+              {"creating", creating},
+              {"creatingWithoutRetries", 0},
+              {"deleting", deleting},
+              {"abandoning", 0},
+              {"recreating", 0},
+              {"refreshing", 0},
+              {"restarting", 0},
+              {"resuming", 0},
+              {"starting", 0},
+              {"stopping", 0},
+              {"suspending", 0},
               {"verifying", 0}};
 }
 
@@ -70,11 +78,12 @@ Json to_json(const World& world, const Group& group) {
   json["targetSize"] = group.target_size;
   json["fingerprint"] = fmt::format("{:011x}=", group.id);
   json["currentActions"] = actions_of(group, is_stable);
-  json["status"] = {{"isStable", is_stable},
-                    {"versionTarget", {{"isReached", true}}},
-                    {"allInstancesConfig", {{"effective", true}}},
-                    {"stateful", {{"hasStatefulConfig", false},
-                                  {"perInstanceConfigs", {{"allEffective", true}}}}}};
+  json["status"] = {
+      {"isStable", is_stable},
+      {"versionTarget", {{"isReached", true}}},
+      {"allInstancesConfig", {{"effective", true}}},
+      {"stateful",
+       {{"hasStatefulConfig", false}, {"perInstanceConfigs", {{"allEffective", true}}}}}};
   set_location(json, group.place);
   return json;
 }
@@ -88,8 +97,9 @@ Json to_json(const World& world, const Group& group, const Request& request) {
       {"name", request.name},
       {"creationTimestamp", world.stamp(request.created)},
       {"selfLink", url_of(path)},
-      {"selfLinkWithId", url_of(path_of(group.place, "instanceGroupManagers", group.name) +
-                                "/resizeRequests/" + std::to_string(request.id))},
+      {"selfLinkWithId",
+       url_of(path_of(group.place, "instanceGroupManagers", group.name) + "/resizeRequests/" +
+              std::to_string(request.id))},
       {"state", to_string(request.state)},
   };
   if (!request.description.empty()) json["description"] = request.description;
@@ -108,10 +118,7 @@ Json to_json(const World& world, const Group& group, const Request& request) {
   return json;
 }
 
-Json to_json(const World& world,
-             const Group& group,
-             const std::string& name,
-             const Member& entry) {
+Json to_json(const World& world, const Group& group, const std::string& name, const Member& entry) {
   Json json{{"name", name},
             {"currentAction", to_string(entry.action)},
             {"version", {{"instanceTemplate", group.template_url}}}};
@@ -139,7 +146,8 @@ Json to_json(const World& world, const Vm& vm) {
   const auto thing = world.templates.find(vm.template_key);
   const Json& properties =
       thing == world.templates.end() ? Json() : member(thing->second.body, "properties");
-  std::string type = text_of(json, "machineType", text_of(properties, "machineType", "n1-standard-1"));
+  std::string type =
+      text_of(json, "machineType", text_of(properties, "machineType", "n1-standard-1"));
   type = type.substr(type.rfind('/') + 1);
   json["kind"] = "compute#instance";
   json["id"] = std::to_string(vm.id);
@@ -155,8 +163,8 @@ Json to_json(const World& world, const Vm& vm) {
   json["networkInterfaces"] = Json::array(
       {Json{{"name", "nic0"},
             {"network", url_of("projects/" + vm.project + "/global/networks/default")},
-            {"networkIP", fmt::format("10.{}.{}.{}", (vm.id >> 16) % 256, (vm.id >> 8) % 256,
-                                      vm.id % 256)}}});
+            {"networkIP",
+             fmt::format("10.{}.{}.{}", (vm.id >> 16) % 256, (vm.id >> 8) % 256, vm.id % 256)}}});
   if (vm.ends > 0)
     json["resourceStatus"]["scheduling"]["terminationTimestamp"] = world.stamp(vm.ends);
   const auto group = world.groups.find(vm.group);

@@ -80,8 +80,7 @@ void World::grant() {
 bool World::try_grant(Group& group, Request& request) {
   const auto count = static_cast<std::int64_t>(request.nodes.size());
   const std::string& project = group.place.project;
-  if (auto problem =
-          quota_problem(project, region_name(*this, group), group.template_key, count)) {
+  if (auto problem = quota_problem(project, region_name(*this, group), group.template_key, count)) {
     request.last_attempt = std::move(*problem);
     ++changes;
     return false;
@@ -101,7 +100,9 @@ bool World::try_grant(Group& group, Request& request) {
     taken = fmt::format("projects/{}/zones/{}/instances/{}", project, zone, *clash);
   }
   if (!taken.empty()) {
-    end_request(group, request, RequestState::Failed,
+    end_request(group,
+                request,
+                RequestState::Failed,
                 error_json("RESOURCE_ALREADY_EXISTS",
                            fmt::format("The resource '{}' already exists", taken)));
     return false;
@@ -141,8 +142,8 @@ void World::fill(Group& group) {
   }
   const Json& policy = member(group.body, "targetSizePolicy");
   const bool is_bulk = text_of(policy, "mode") == "BULK";
-  const bool is_single =
-      is_bulk || text_of(member(group.body, "distributionPolicy"), "targetShape") == "ANY_SINGLE_ZONE";
+  const bool is_single = is_bulk || text_of(member(group.body, "distributionPolicy"),
+                                            "targetShape") == "ANY_SINGLE_ZONE";
   const auto thing = templates.find(group.template_key);
   const std::int64_t run_seconds =
       thing == templates.end()

@@ -86,9 +86,10 @@ Server::Server(Front& front) : impl_(new Impl{.front = front}) {
     impl_->answer(request, response);
   };
   // Before the body is read: httplib waits for one even where no length was given.
-  http.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-    const bool has_body = request.has_header("Content-Length") &&
-                          request.get_header_value("Content-Length") != "0";
+  http.set_pre_routing_handler([this](const httplib::Request& request,
+                                      httplib::Response& response) {
+    const bool has_body =
+        request.has_header("Content-Length") && request.get_header_value("Content-Length") != "0";
     if (has_body || request.has_header("Transfer-Encoding"))
       return httplib::Server::HandlerResponse::Unhandled;
     impl_->answer(request, response);

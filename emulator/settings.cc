@@ -100,7 +100,8 @@ const std::map<std::string, Setter>& setters() {
   using S = Settings;
   static const std::map<std::string, Setter> kSetters{
       {"latency_ms", [](S& s, const Json& v) { return set_number(s.latency_ms, v); }},
-      {"latency_by_method", [](S& s, const Json& v) { return merge_numbers(s.latency_by_method, v); }},
+      {"latency_by_method",
+       [](S& s, const Json& v) { return merge_numbers(s.latency_by_method, v); }},
       {"operation_ms", [](S& s, const Json& v) { return set_number(s.operation_ms, v); }},
       {"operation_by_method",
        [](S& s, const Json& v) { return merge_numbers(s.operation_by_method, v); }},
@@ -129,7 +130,8 @@ const std::map<std::string, Setter>& setters() {
 Settings::Settings() {
   for (const char* region : {"us-central1", "us-east4", "us-west1", "europe-west4"}) {
     std::vector<std::string>& zones = regions[region];
-    for (const char* letter : {"a", "b", "c", "f"}) zones.push_back(fmt::format("{}-{}", region, letter));
+    for (const char* letter : {"a", "b", "c", "f"})
+      zones.push_back(fmt::format("{}-{}", region, letter));
   }
 }
 
@@ -161,8 +163,9 @@ Json to_json(const Settings& s, double factor) {
       {"capacity", s.capacity},
       {"quota", s.quota},
       {"eta_seconds", s.eta_seconds},
-      {"boot_failure", s.boot_failure_names.empty() ? Json(s.boot_failure_probability)
-                                                    : Json(s.boot_failure_names)},
+      {"boot_failure",
+       s.boot_failure_names.empty() ? Json(s.boot_failure_probability)
+                                    : Json(s.boot_failure_names)},
       {"keep_dead_entries", s.keep_dead_entries},
       {"hook", s.hook},
       {"strict_tokens", s.strict_tokens},

@@ -17,7 +17,7 @@ struct Settings {
   std::map<std::string, double> latency_by_method{};
   double operation_ms = 100;  ///< from the call to the operation's end
   std::map<std::string, double> operation_by_method{};
-  double boot_delay_ms = 500;            ///< from a VM's creation to RUNNING
+  double boot_delay_ms = 500;                      ///< from a VM's creation to RUNNING
   std::map<std::string, std::int64_t> capacity{};  ///< VMs per zone; -1 or absent: endless
   std::map<std::string, std::int64_t> quota{{"ACTIVE_RESIZE_REQUESTS", 100}};  ///< per region
   double eta_seconds = 3600;  ///< estimate given when no lease end frees enough
@@ -26,7 +26,7 @@ struct Settings {
   bool keep_dead_entries = false;  ///< a VM that ends leaves its entry in the group
   std::vector<std::string> hook{};
   bool strict_tokens = false;
-  std::set<std::string> projects{};  ///< allowed; empty: any
+  std::set<std::string> projects{};                           ///< allowed; empty: any
   std::map<std::string, std::vector<std::string>> regions{};  ///< region to its zones
   bool auto_templates = false;
   Json templates = Json::array();

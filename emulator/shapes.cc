@@ -79,8 +79,7 @@ Shapes::Shapes() {
     for (const auto& [key, field] : fields.items()) message.emplace(key, read_field(field));
     messages_.emplace(name, std::move(message));
   }
-  for (const auto& [name, method] : methods_)
-    by_length_[method.pattern.size()].push_back(&method);
+  for (const auto& [name, method] : methods_) by_length_[method.pattern.size()].push_back(&method);
   // "instances/bulkInsert" must win over "instances/{instance}".
   for (auto& [length, list] : by_length_)
     std::stable_sort(list.begin(), list.end(), [](const MethodShape* a, const MethodShape* b) {

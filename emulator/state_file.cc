@@ -11,19 +11,56 @@ constexpr int kVersion = 1;
 }  // namespace
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Place, project, scope)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Vm, project, zone, name, id, status, created, ends,
-                                                boot_wall, group, template_key, body, is_up)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
+    Vm, project, zone, name, id, status, created, ends, boot_wall, group, template_key, body, is_up)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Member, request, zone, action, error)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, name, id, description, has_names, nodes,
-                                                run_seconds, state, created, finished,
-                                                is_cancelling, error, last_attempt)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Group, place, name, id, created, body, template_key,
-                                                template_url, zones, is_ready, is_deleting,
-                                                target_size, members, requests)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request,
+                                                name,
+                                                id,
+                                                description,
+                                                has_names,
+                                                nodes,
+                                                run_seconds,
+                                                state,
+                                                created,
+                                                finished,
+                                                is_cancelling,
+                                                error,
+                                                last_attempt)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Group,
+                                                place,
+                                                name,
+                                                id,
+                                                created,
+                                                body,
+                                                template_key,
+                                                template_url,
+                                                zones,
+                                                is_ready,
+                                                is_deleting,
+                                                target_size,
+                                                members,
+                                                requests)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Thing, place, name, id, created, body)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Operation, place, name, id, type, target, target_id,
-                                                inserted, ended, due_wall, status, error, metadata,
-                                                effect, subject, request, names, plan, fault,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Operation,
+                                                place,
+                                                name,
+                                                id,
+                                                type,
+                                                target,
+                                                target_id,
+                                                inserted,
+                                                ended,
+                                                due_wall,
+                                                status,
+                                                error,
+                                                metadata,
+                                                effect,
+                                                subject,
+                                                request,
+                                                names,
+                                                plan,
+                                                fault,
                                                 request_fault)
 
 Json save_world(const World& world) {
@@ -43,7 +80,8 @@ Json save_world(const World& world) {
 bool load_world(World& world, const Json& json) {
   if (int_of(member(json, "version")) != kVersion) return false;
   try {
-    world.clock.restore(json.at("wall").get<double>(), json.at("virtual").get<double>(),
+    world.clock.restore(json.at("wall").get<double>(),
+                        json.at("virtual").get<double>(),
                         json.at("factor").get<double>());
     world.next_id = json.at("next_id").get<std::uint64_t>();
     json.at("groups").get_to(world.groups);

@@ -46,7 +46,8 @@ std::optional<std::pair<Place, std::string>> locate(const std::string& project,
 
 }  // namespace
 
-std::optional<std::string> World::find_template(const std::string& project, const std::string& url) {
+std::optional<std::string> World::find_template(const std::string& project,
+                                                const std::string& url) {
   const auto where = locate(project, url);
   if (!where) return std::nullopt;
   const auto& [place, name] = *where;
@@ -58,8 +59,9 @@ std::optional<std::string> World::find_template(const std::string& project, cons
   });
   if (declared == list.end() && !settings.auto_templates) return std::nullopt;
   Thing thing{.place = place, .name = name, .id = ++next_id, .created = clock.now()};
-  thing.body = Json{{"name", name},
-                    {"properties", properties_of(declared == list.end() ? Json::object() : *declared)}};
+  thing.body =
+      Json{{"name", name},
+           {"properties", properties_of(declared == list.end() ? Json::object() : *declared)}};
   templates[key] = std::move(thing);
   ++changes;
   return key;

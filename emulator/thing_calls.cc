@@ -21,14 +21,14 @@ struct Sort {
 };
 
 const Sort& template_sort() {
-  static const Sort kSort{&World::templates, "instanceTemplates", "instanceTemplate",
-                          "compute#instanceTemplate"};
+  static const Sort kSort{
+      &World::templates, "instanceTemplates", "instanceTemplate", "compute#instanceTemplate"};
   return kSort;
 }
 
 const Sort& policy_sort() {
-  static const Sort kSort{&World::policies, "resourcePolicies", "resourcePolicy",
-                          "compute#resourcePolicy"};
+  static const Sort kSort{
+      &World::policies, "resourcePolicies", "resourcePolicy", "compute#resourcePolicy"};
   return kSort;
 }
 
@@ -48,8 +48,8 @@ Reply insert(World& world, const Call& call, const Sort& sort) {
   const std::uint64_t id = thing.id;
   const Place place = thing.place;
   (world.*sort.map)[key] = std::move(thing);
-  return answer_with(world, call,
-                     {.place = place, .type = "insert", .target = path, .target_id = id});
+  return answer_with(
+      world, call, {.place = place, .type = "insert", .target = path, .target_id = id});
 }
 
 Reply get(World& world, const Call& call, const Sort& sort) {
@@ -73,8 +73,8 @@ Reply aggregated(World& world, const Call& call, const Sort& sort) {
   for (const auto& [key, thing] : world.*sort.map)
     if (thing.place.project == call.project())
       items.emplace_back(thing.place.scope, to_json(world, thing, sort.collection, sort.kind));
-  return aggregated_reply(world, call, sort.kind + "AggregatedList", std::move(items),
-                          sort.collection);
+  return aggregated_reply(
+      world, call, sort.kind + "AggregatedList", std::move(items), sort.collection);
 }
 
 Reply remove(World& world, const Call& call, const Sort& sort) {
@@ -82,22 +82,23 @@ Reply remove(World& world, const Call& call, const Sort& sort) {
   const std::string path = path_of(place, sort.collection, call.param(sort.param));
   const auto found = (world.*sort.map).find(place.key(call.param(sort.param)));
   if (found == (world.*sort.map).end()) return not_found(path);
-  const auto user =
-      std::find_if(world.groups.begin(), world.groups.end(), [&](const auto& entry) {
-        if (entry.second.template_key == found->first) return true;
-        const std::string policy =
-            text_of(member(entry.second.body, "resourcePolicies"), "workloadPolicy");
-        return !policy.empty() && policy.ends_with("/" + sort.collection + "/" + found->second.name);
-      });
+  const auto user = std::find_if(world.groups.begin(), world.groups.end(), [&](const auto& entry) {
+    if (entry.second.template_key == found->first) return true;
+    const std::string policy =
+        text_of(member(entry.second.body, "resourcePolicies"), "workloadPolicy");
+    return !policy.empty() && policy.ends_with("/" + sort.collection + "/" + found->second.name);
+  });
   if (user != world.groups.end())
-    return refuse(400, "resourceInUseByAnotherResource",
-                  fmt::format("The resource '{}' is already being used by '{}'", path,
-                              path_of(user->second.place, "instanceGroupManagers",
-                                      user->second.name)));
+    return refuse(
+        400,
+        "resourceInUseByAnotherResource",
+        fmt::format("The resource '{}' is already being used by '{}'",
+                    path,
+                    path_of(user->second.place, "instanceGroupManagers", user->second.name)));
   const std::uint64_t id = found->second.id;
   (world.*sort.map).erase(found);
-  return answer_with(world, call,
-                     {.place = place, .type = "delete", .target = path, .target_id = id});
+  return answer_with(
+      world, call, {.place = place, .type = "delete", .target = path, .target_id = id});
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ Problem check_scalar(const FieldShape& field, const Json& value, const std::stri
   if (field.type == "enum") {
     if (!value.is_string()) return wrong_type(path, "enum", value);
     if (field.values.contains(value.get_ref<const std::string&>())) return std::nullopt;
-    return fmt::format("Invalid value for field '{}': {} is not one of its values.", path,
-                       value.dump());
+    return fmt::format(
+        "Invalid value for field '{}': {} is not one of its values.", path, value.dump());
   }
   if (field.type == "bool")
     return value.is_boolean() ? std::nullopt : wrong_type(path, "bool", value);
@@ -92,8 +92,7 @@ Json strip_value(const Shapes& shapes, const FieldShape& field, const Json& valu
   if (field.type != "message") return value;
   if (field.is_repeated && value.is_array()) {
     Json list = Json::array();
-    for (const Json& item : value)
-      list.push_back(without_output_only(shapes, field.message, item));
+    for (const Json& item : value) list.push_back(without_output_only(shapes, field.message, item));
     return list;
   }
   if (field.is_map && value.is_object()) {
@@ -140,9 +139,12 @@ std::optional<std::string> check_message(const Shapes& shapes,
     const std::string where = path.empty() ? key : path + "." + key;
     const auto field = shape->find(key);
     if (field == shape->end())
-      return fmt::format("Invalid JSON payload received. Unknown name \"{}\" at '{}': Cannot find "
-                         "field (in {}).",
-                         key, where, message);
+      return fmt::format(
+          "Invalid JSON payload received. Unknown name \"{}\" at '{}': Cannot find "
+          "field (in {}).",
+          key,
+          where,
+          message);
     if (auto bad = check_field(shapes, field->second, item, where)) return bad;
   }
   return std::nullopt;

@@ -68,7 +68,8 @@ void World::end_vm(const std::string& key, VmEnd how) {
                      .group = group == groups.end() ? std::string() : group->second.name});
   if (group == groups.end()) return;
   const auto entry = group->second.members.find(vm.name);
-  if (entry == group->second.members.end() || entry->second.action == MemberAction::Deleting) return;
+  if (entry == group->second.members.end() || entry->second.action == MemberAction::Deleting)
+    return;
   if (how == VmEnd::LeaseOver && !settings.keep_dead_entries) {
     drop_member(group->second, vm.name);
   } else {

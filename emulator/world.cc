@@ -137,8 +137,7 @@ void World::index_request(const Group& group, const Request& request) {
   const std::string location = group.place.location();
   const std::string region = group.place.is_regional() ? location : region_of(location);
   ++active_requests_[group.place.project + "/" + region];
-  if (request.state == RequestState::Accepted)
-    waiting_[request.id] = {group.key(), request.name};
+  if (request.state == RequestState::Accepted) waiting_[request.id] = {group.key(), request.name};
 }
 
 std::string World::region_of(const std::string& zone) const {
@@ -174,40 +173,56 @@ Json error_json(const std::string& code, const std::string& message) {
 
 std::string_view to_string(VmStatus status) {
   switch (status) {
-    case VmStatus::Pending: return "PENDING";
-    case VmStatus::Provisioning: return "PROVISIONING";
-    case VmStatus::Staging: return "STAGING";
-    case VmStatus::Running: return "RUNNING";
-    case VmStatus::Stopping: return "STOPPING";
+    case VmStatus::Pending:
+      return "PENDING";
+    case VmStatus::Provisioning:
+      return "PROVISIONING";
+    case VmStatus::Staging:
+      return "STAGING";
+    case VmStatus::Running:
+      return "RUNNING";
+    case VmStatus::Stopping:
+      return "STOPPING";
   }
   return "RUNNING";
 }
 
 std::string_view to_string(RequestState state) {
   switch (state) {
-    case RequestState::Creating: return "CREATING";
-    case RequestState::Accepted: return "ACCEPTED";
-    case RequestState::Succeeded: return "SUCCEEDED";
-    case RequestState::Failed: return "FAILED";
-    case RequestState::Cancelled: return "CANCELLED";
+    case RequestState::Creating:
+      return "CREATING";
+    case RequestState::Accepted:
+      return "ACCEPTED";
+    case RequestState::Succeeded:
+      return "SUCCEEDED";
+    case RequestState::Failed:
+      return "FAILED";
+    case RequestState::Cancelled:
+      return "CANCELLED";
   }
   return "STATE_UNSPECIFIED";
 }
 
 std::string_view to_string(OperationStatus status) {
   switch (status) {
-    case OperationStatus::Pending: return "PENDING";
-    case OperationStatus::Running: return "RUNNING";
-    case OperationStatus::Done: return "DONE";
+    case OperationStatus::Pending:
+      return "PENDING";
+    case OperationStatus::Running:
+      return "RUNNING";
+    case OperationStatus::Done:
+      return "DONE";
   }
   return "DONE";
 }
 
 std::string_view to_string(MemberAction action) {
   switch (action) {
-    case MemberAction::None: return "NONE";
-    case MemberAction::Creating: return "CREATING";
-    case MemberAction::Deleting: return "DELETING";
+    case MemberAction::None:
+      return "NONE";
+    case MemberAction::Creating:
+      return "CREATING";
+    case MemberAction::Deleting:
+      return "DELETING";
   }
   return "NONE";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The emulated cloud: state, what is due when, and what happens then. Not thread-safe: the API holds
-// one mutex around it. No I/O.
+// The emulated cloud: state, what is due when, and what happens then. Not thread-safe: the API
+// holds one mutex around it. No I/O.
 #pragma once
 
 #include "emulator/clock.h"
@@ -85,7 +85,8 @@ class World {
   void add_request(Group& group, Request request);
   void accept_request(Group& group, Request& request);
   void end_request(Group& group, Request& request, RequestState state, Json error);
-  [[nodiscard]] std::int64_t count_active(const std::string& project, const std::string& region) const;
+  [[nodiscard]] std::int64_t count_active(const std::string& project,
+                                          const std::string& region) const;
   /// Removes an entry; the VM must be gone.
   void drop_member(Group& group, const std::string& name);
   void fill_group(const std::string& key);
@@ -101,6 +102,7 @@ class World {
   [[nodiscard]] Json capacity_problem(const std::vector<std::string>& zones,
                                       const std::string& template_key,
                                       std::int64_t count) const;
+
   void capacity_changed() { is_capacity_dirty_ = true; }
 
   // ---- templates (templates.cc) ----
@@ -119,7 +121,9 @@ class World {
   [[nodiscard]] std::string region_of(const std::string& zone) const;
   [[nodiscard]] bool is_zone(const std::string& zone) const;
   [[nodiscard]] bool is_region(const std::string& region) const;
+
   [[nodiscard]] std::string stamp(double time) const { return format_stamp(clock.to_wall(time)); }
+
   [[nodiscard]] std::string random_suffix(std::size_t length);
   [[nodiscard]] bool chance(double probability);
 
@@ -147,9 +151,9 @@ class World {
   std::map<std::string, std::int64_t> vms_in_zone_{};
   std::map<std::string, std::int64_t> active_requests_{};
   std::map<std::uint64_t, std::pair<std::string, std::string>> waiting_{};  ///< by id: group, name
-  std::set<std::string> filling_{};          ///< groups with entries to be given a VM
-  std::set<std::string> blocked_{};          ///< operations that wait for requests to end
-  std::vector<std::string> finished_{};      ///< ended operations, oldest first
+  std::set<std::string> filling_{};      ///< groups with entries to be given a VM
+  std::set<std::string> blocked_{};      ///< operations that wait for requests to end
+  std::vector<std::string> finished_{};  ///< ended operations, oldest first
   std::size_t finished_from_ = 0;
   bool is_capacity_dirty_ = false;
   std::mt19937_64 random_;

@@ -50,12 +50,15 @@ class GiveBack {
     if (!given_back_.insert(id).second) return;
     tell(job, note_refused(shortened(error.what)));
     if (!job.is_batch || !job.may_requeue) return;  // POWER_DOWN_FORCE ends those
-    if (auto held = scheduler_.requeue_and_hold(id); !held) {
-      log_.warning("hold_failed", {{"job", id}, {"why", held.error().what}});
+    // Of a heterogeneous job only the leader can be requeued; it takes the others along.
+    const JobId leader = job.het_job_id != 0 ? job.het_job_id : id;
+    if (!held_.insert(leader).second) return;
+    if (auto held = scheduler_.requeue_and_hold(leader); !held) {
+      log_.warning("hold_failed", {{"job", leader}, {"why", held.error().what}});
       ok_ = false;
       return;
     }
-    log_.info("job_held", {{"job", id}, {"why", error.what}});
+    log_.info("job_held", {{"job", leader}, {"why", error.what}});
   }
 
   void tell_capped(const CappedJob& capped) {
@@ -98,6 +101,7 @@ class GiveBack {
   const Log& log_;
   std::map<JobId, const Job*> jobs_{};
   std::set<JobId> given_back_{};
+  std::set<JobId> held_{};
   std::set<NodeName> nodes_{};
   std::string reason_{};
   bool ok_ = true;

@@ -218,23 +218,23 @@ def main():
     build = args.build if args.build.is_absolute() else ROOT / args.build
     other = os.environ.get("BENCH_ENDPOINT", "").rstrip("/")
     shapes = {"one": (1, 1), "sixtyfour": (1, 64), "hundred": (100, 4), "thousand": (1, 1000)}
-    emulator = Emulator(build)
+    emulator = Emulator(build / "emulator" / "flex-gce-emulator", strict_tokens=False)
     cluster = Cluster(
-        [Nodeset(name, jobs * nodes, partition={"ResumeTimeout": "65000", "SuspendTime": "-1"})
+        [Nodeset(name, jobs * nodes, boots=False, partition={"ResumeTimeout": "65000", "SuspendTime": "-1"})
          for name, (jobs, nodes) in shapes.items()],
-        build=build, emulator=emulator, programs={key: "/bin/true" for key in (
+        build=build, emulator=emulator, programs={key: ("/bin/true", "nothing") for key in (
             "ResumeProgram", "SuspendProgram", "ResumeFailProgram")},
         slurm_extra=["MaxArraySize=1001"], log_level="info",
         flex_extra={"cluster": CLUSTER, "credentials": "metadata",
                     **({"api": {"endpoint": other, "max_in_flight": IN_FLIGHT}} if other else {})})
     with cluster:
         if not other:
-            emulator.configure(latency_ms=0, operation_ms=0, boot_delay_ms=0, auto_templates=True, hook=[],
+            emulator.config(latency_ms=0, operation_ms=0, boot_delay_ms=0, auto_templates=True, hook=[],
                                capacity={ZONE: -1}, quota={"ACTIVE_RESIZE_REQUESTS": 1000})
         api = Api(other or emulator.url)
         api.create_template()
         if not other:
-            emulator.configure(latency_ms=LATENCY * 1000, operation_ms=OPERATION * 1000)
+            emulator.config(latency_ms=LATENCY * 1000, operation_ms=OPERATION * 1000)
         latency = api.latency() if other else (LATENCY, OPERATION)
         print(f"endpoint {'BENCH_ENDPOINT' if other else 'emulator'}: {latency[0] * 1000:.0f} ms a call, "
               f"{latency[1] * 1000:.0f} ms an operation; median of {args.repeat} runs; max_in_flight {IN_FLIGHT}")

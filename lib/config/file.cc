@@ -3,6 +3,7 @@
 #include "lib/config/load.h"
 #include "lib/config/problems.h"
 #include "lib/config/tree.h"
+#include "lib/core/trust.h"
 
 #include <fmt/format.h>
 
@@ -58,7 +59,10 @@ void report_open(const std::string& path, int number, Problems& problems) {
 }
 
 /// Whoever can write the file decides which VMs are made and deleted.
-bool is_trusted(const std::string& path, const struct stat& info, Problems& problems) {
+bool is_trusted(const std::string& path,
+                const struct stat& info,
+                const std::optional<uid_t>& slurm_user,
+                Problems& problems) {
   if (!S_ISREG(info.st_mode)) {
     problems.add({},
                  S_ISDIR(info.st_mode) ? "this is a directory" : "this is not a regular file",
@@ -66,7 +70,7 @@ bool is_trusted(const std::string& path, const struct stat& info, Problems& prob
     return false;
   }
   bool is_good = true;
-  if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
+  if (!is_trusted_owner(info.st_uid, slurm_user)) {
     problems.add({},
                  fmt::format("owned by user id {}, who is neither root nor the user running this",
                              info.st_uid),
@@ -100,7 +104,9 @@ std::optional<std::string> read_all(int fd, Problems& problems) {
   return text;
 }
 
-std::optional<std::string> read_file(const std::string& path, Problems& problems) {
+std::optional<std::string> read_file(const std::string& path,
+                                     const std::optional<uid_t>& slurm_user,
+                                     Problems& problems) {
   const OpenFile file{path};
   if (file.fd() < 0) {
     report_open(path, errno, problems);
@@ -113,15 +119,15 @@ std::optional<std::string> read_file(const std::string& path, Problems& problems
     problems.add({}, "cannot be looked at: " + system_error(errno));
     return std::nullopt;
   }
-  if (!is_trusted(path, info, problems)) return std::nullopt;
+  if (!is_trusted(path, info, slurm_user, problems)) return std::nullopt;
   return read_all(file.fd(), problems);
 }
 
 }  // namespace
 
-LoadedConfig load_config(const std::string& path) {
+LoadedConfig load_config(const std::string& path, const std::optional<uid_t>& slurm_user) {
   Problems problems{path};
-  const auto text = read_file(path, problems);
+  const auto text = read_file(path, slurm_user, problems);
   if (text) return parse_config(*text, path);
   LoadedConfig loaded;
   loaded.config.file = path;

@@ -5,8 +5,10 @@
 #include "lib/config/config.h"
 #include "lib/core/result.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 namespace flex {
@@ -32,8 +34,9 @@ struct LoadedConfig {
 };
 
 /// Reads and checks the file: shape (load.cc), then what the fields mean together (validate.cc).
-/// Refuses a file that others than root and the current user may write.
-[[nodiscard]] LoadedConfig load_config(const std::string& path);
+/// Refuses a file that others than root, the current user and (for root) SlurmUser may write.
+[[nodiscard]] LoadedConfig load_config(const std::string& path,
+                                       const std::optional<uid_t>& slurm_user = {});
 
 /// The same for a text; `name` stands for the file in messages. Pure.
 [[nodiscard]] LoadedConfig parse_config(std::string_view text, const std::string& name);

@@ -9,24 +9,40 @@ namespace flex {
 
 namespace {
 
+/// What may follow a first byte: how many bytes in all, and the limits of the second one, which
+/// rule out overlong forms, surrogates and what lies above U+10FFFF.
+struct Utf8Row {
+  unsigned first = 0;
+  unsigned last = 0;
+  std::size_t size = 0;
+  unsigned second_least = 0x80;
+  unsigned second_most = 0xBF;
+};
+
+constexpr Utf8Row kUtf8[] = {
+    {.first = 0x00, .last = 0x7F, .size = 1},
+    {.first = 0xC2, .last = 0xDF, .size = 2},
+    {.first = 0xE0, .last = 0xE0, .size = 3, .second_least = 0xA0},
+    {.first = 0xE1, .last = 0xEC, .size = 3},
+    {.first = 0xED, .last = 0xED, .size = 3, .second_most = 0x9F},
+    {.first = 0xEE, .last = 0xEF, .size = 3},
+    {.first = 0xF0, .last = 0xF0, .size = 4, .second_least = 0x90},
+    {.first = 0xF1, .last = 0xF3, .size = 4},
+    {.first = 0xF4, .last = 0xF4, .size = 4, .second_most = 0x8F},
+};
+
 /// How many bytes the UTF-8 character at the front has; 0: none that is valid.
 std::size_t utf8_size(std::string_view text) {
   const auto byte = [text](std::size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+    return static_cast<unsigned char>(text[i]);
   };
-  const auto follows = [&byte](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    if (first == 0xE0 && byte(1) < 0xA0) return 0;  // overlong
-    if (first == 0xED && byte(1) > 0x9F) return 0;  // surrogates
-    return follows(1) && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    if (first == 0xF0 && byte(1) < 0x90) return 0;
-    if (first == 0xF4 && byte(1) > 0x8F) return 0;
-    return follows(1) && follows(2) && follows(3) ? 4 : 0;
+  for (const Utf8Row& row : kUtf8) {
+    if (byte(0) < row.first || byte(0) > row.last) continue;
+    if (text.size() < row.size) return 0;
+    if (row.size > 1 && (byte(1) < row.second_least || byte(1) > row.second_most)) return 0;
+    for (std::size_t i = 2; i < row.size; ++i)
+      if ((byte(i) & 0xC0U) != 0x80U) return 0;
+    return row.size;
   }
   return 0;
 }

@@ -21,7 +21,10 @@ void complain(const Log& log, std::string_view event, const std::string& why) {
 }  // namespace
 
 std::optional<Session> open_session(const Options& options, const Log& log) {
-  LoadedConfig loaded = load_config(config_path(options));
+  // Slurm first: only it knows SlurmUser, to whom the config may belong. The config's problems are
+  // told first all the same.
+  auto scheduler = open_libslurm();
+  LoadedConfig loaded = load_config(config_path(options), slurm_user_id());
   for (const Problem& problem : loaded.problems) complain(log, "bad_config", problem.text());
   if (!loaded.ok()) return std::nullopt;
   for (const std::string& warning : loaded.config.warnings)
@@ -29,7 +32,6 @@ std::optional<Session> open_session(const Options& options, const Log& log) {
 
   Session session;
   session.config = std::move(loaded.config);
-  auto scheduler = open_libslurm();
   if (!scheduler) {
     complain(log, "bad_slurm_conf", scheduler.error().what);
     return std::nullopt;
@@ -53,7 +55,8 @@ std::optional<Session> open_session(const Options& options, const Log& log) {
                            .max_in_flight = config.api.max_in_flight,
                            .call_timeout = config.api.call_timeout,
                            .run_timeout = config.api.run_timeout,
-                           .retry = {}});
+                           .retry = {},
+                           .slurm_user = slurm_user_id()});
   if (!cloud) {
     complain(log, "bad_credentials", cloud.error().what);
     return std::nullopt;

@@ -2,6 +2,7 @@
 #include "lib/gce/credentials.h"
 
 #include "lib/core/program.h"
+#include "lib/core/trust.h"
 #include "lib/gce/json_view.h"
 #include "lib/gce/urls.h"
 
@@ -44,18 +45,18 @@ class Descriptor {
   int fd_;
 };
 
-Result<Done> check_owner(const struct stat& file) {
+Result<Done> check_owner(const struct stat& file, const std::optional<uid_t>& slurm_user) {
   if (!S_ISREG(file.st_mode)) return invalid("not a regular file");
   if ((file.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return invalid("group or others may write it: chmod go-w");
-  if (file.st_uid != 0 && file.st_uid != geteuid())
+  if (!is_trusted_owner(file.st_uid, slurm_user))
     return invalid(fmt::format(
         "it belongs to user {}, not to root or the user we run as ({})", file.st_uid, geteuid()));
   return Done{};
 }
 
 /// NotFound if there is none.
-Result<Secret> read_key_file(const std::string& path) {
+Result<Secret> read_key_file(const std::string& path, const std::optional<uid_t>& slurm_user) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (file.get() < 0) {
     const int why = errno;
@@ -68,7 +69,7 @@ Result<Secret> read_key_file(const std::string& path) {
   struct stat status {};
 
   if (fstat(file.get(), &status) != 0) return invalid("cannot stat it");
-  if (auto checked = check_owner(status); !checked) return checked.error();
+  if (auto checked = check_owner(status, slurm_user); !checked) return checked.error();
   // One buffer from the start, so that no copy of a key stays behind when it grows.
   std::string text(kMaxKeyFile, '\0');
   std::size_t length = 0;
@@ -84,8 +85,8 @@ Result<Secret> read_key_file(const std::string& path) {
   return Secret(std::move(text));
 }
 
-Result<Credentials> load_key_file(const std::string& path) {
-  auto text = read_key_file(path);
+Result<Credentials> load_key_file(const std::string& path, const std::optional<uid_t>& slurm_user) {
+  auto text = read_key_file(path, slurm_user);
   if (!text) return std::move(text.error()).in(fmt::format("key file '{}'", path));
   auto credentials = parse_credentials(text->text());
   if (!credentials) return std::move(credentials.error()).in(fmt::format("key file '{}'", path));
@@ -168,13 +169,14 @@ Result<Credentials> parse_credentials(std::string_view text) {
   return out;
 }
 
-Result<Credentials> load_credentials(const std::string& setting) {
+Result<Credentials> load_credentials(const std::string& setting,
+                                     const std::optional<uid_t>& slurm_user) {
   if (setting == "metadata") return Credentials(MetadataServer{});
   std::string path = setting == "auto" || setting.empty()
                          ? environment("GOOGLE_APPLICATION_CREDENTIALS")
                          : setting;
   if (!path.empty()) {
-    auto named = load_key_file(path);
+    auto named = load_key_file(path, slurm_user);
     // Named, so it has to be there.
     if (!named && named.error().kind == ErrorKind::NotFound)
       named.error().kind = ErrorKind::Invalid;
@@ -182,14 +184,14 @@ Result<Credentials> load_credentials(const std::string& setting) {
   }
   path = gcloud_file();
   if (!path.empty()) {
-    auto found = load_key_file(path);
+    auto found = load_key_file(path, slurm_user);
     if (found || found.error().kind != ErrorKind::NotFound) return found;
   }
   return Credentials(MetadataServer{});
 }
 
 std::string metadata_host() {
-  const std::string given = environment("GCE_METADATA_HOST");
+  std::string given = environment("GCE_METADATA_HOST");
   if (given.empty() || given == "metadata.google.internal") return "169.254.169.254";
   return given;
 }

@@ -4,8 +4,10 @@
 
 #include "lib/core/result.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <variant>
 
 namespace flex {
@@ -57,8 +59,9 @@ using Credentials = std::variant<MetadataServer, ServiceAccount, AuthorizedUser>
 
 /// `auto` ($GOOGLE_APPLICATION_CREDENTIALS, then gcloud's file, then the metadata server),
 /// `metadata`, or a path. Invalid: a file that cannot be read, that is not one, or that others than
-/// root and we may write.
-[[nodiscard]] Result<Credentials> load_credentials(const std::string& setting);
+/// root, we and (for root) SlurmUser may write.
+[[nodiscard]] Result<Credentials> load_credentials(const std::string& setting,
+                                                   const std::optional<uid_t>& slurm_user = {});
 
 /// Host or host:port of the metadata server: $GCE_METADATA_HOST, else the well-known address (a
 /// name would need a DNS query first).

@@ -174,8 +174,8 @@ class CurlHttp final : public HttpClient {
 Result<std::unique_ptr<HttpClient>> make_curl_http(CurlSettings settings) {
   // Once for the process and never undone: others may use libcurl, too. No Winsock, no Amiga; TLS
   // is set up by OpenSSL itself.
-  static const CURLcode kStarted = curl_global_init(CURL_GLOBAL_NOTHING);
-  CurlMultiPtr multi(kStarted == CURLE_OK ? curl_multi_init() : nullptr);
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_NOTHING);
+  CurlMultiPtr multi(started == CURLE_OK ? curl_multi_init() : nullptr);
   if (!multi) return Error{ErrorKind::Internal, "libcurl does not start", "HTTP_FAILED"};
   return std::unique_ptr<HttpClient>(
       std::make_unique<CurlHttp>(std::move(settings), std::move(multi)));

@@ -47,6 +47,8 @@ void set_headers(Transfer& transfer) {
   transfer.headers.reset();
   for (const std::string& header : request.headers) append(transfer.headers, header);
   if (!request.bearer.empty()) append(transfer.headers, "Authorization: Bearer " + request.bearer);
+  // libcurl would call an empty POST a form.
+  if (request.body.empty()) append(transfer.headers, "Content-Type:");
   // "Expect: 100-continue" would cost a round trip with large bodies.
   append(transfer.headers, "Expect:");
   set(transfer, CURLOPT_HTTPHEADER, transfer.headers.get());
@@ -111,7 +113,6 @@ void prepare(Transfer& transfer, const CurlSettings& settings, std::chrono::mill
 
   curl_easy_reset(transfer.handle.get());
   set(transfer, CURLOPT_URL, request.url.c_str());
-  set(transfer, CURLOPT_PRIVATE, static_cast<void*>(&transfer));
   set(transfer, CURLOPT_WRITEFUNCTION, &on_data);
   set(transfer, CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
   set(transfer, CURLOPT_PROTOCOLS_STR, is_https ? "https" : "http");

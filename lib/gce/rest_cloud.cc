@@ -268,7 +268,7 @@ Result<std::unique_ptr<Cloud>> open_cloud(const CloudSettings& settings,
                                           std::unique_ptr<HttpClient> http) {
   auto endpoint = parse_endpoint(settings.endpoint);
   if (!endpoint) return std::move(endpoint.error());
-  auto credentials = load_credentials(settings.credentials);
+  auto credentials = load_credentials(settings.credentials, settings.slurm_user);
   if (!credentials) return std::move(credentials.error()).in("credentials");
   return std::unique_ptr<Cloud>(std::make_unique<RestCloud>(
       settings, *std::move(endpoint), *std::move(credentials), std::move(http)));

@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <sys/types.h>
 
 namespace flex {
 
@@ -22,6 +24,7 @@ struct CloudSettings {
   std::chrono::seconds call_timeout{30};
   std::chrono::seconds run_timeout{120};
   RetryPolicy retry{};
+  std::optional<uid_t> slurm_user{};  ///< whose key files root believes, too
 };
 
 /// On libcurl. Invalid: an endpoint that is neither https nor http to loopback, a key file that

@@ -40,6 +40,7 @@ constexpr std::array kRows{
     FLEX_ROW(SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT, Retry),
     FLEX_ROW(ESLURM_IN_STANDBY_MODE, Retry),
     FLEX_ROW(ESLURM_IN_STANDBY_USE_BACKUP, Retry),
+    FLEX_ROW(SLURM_PROTOCOL_AUTHENTICATION_ERROR, Retry),  // munged is away, most often
     FLEX_ROW(ETIMEDOUT, Retry),
     FLEX_ROW(ECONNREFUSED, Retry),
     FLEX_ROW(ECONNRESET, Retry),
@@ -49,7 +50,6 @@ constexpr std::array kRows{
 
     FLEX_ROW(ESLURM_ACCESS_DENIED, Denied),
     FLEX_ROW(ESLURM_USER_ID_MISSING, Denied),  // "Invalid user id": the job is somebody else's
-    FLEX_ROW(SLURM_PROTOCOL_AUTHENTICATION_ERROR, Denied),
     FLEX_ROW(ESLURM_AUTH_CRED_INVALID, Denied),
     FLEX_ROW(EPERM, Denied),
     FLEX_ROW(EACCES, Denied),

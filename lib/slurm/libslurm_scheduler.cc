@@ -240,6 +240,11 @@ std::string why_unreadable(const std::string& path) {
 
 }  // namespace
 
+std::optional<uid_t> slurm_user_id() {
+  if (&slurm_conf == nullptr || slurm_conf.slurm_user_name == nullptr) return std::nullopt;
+  return slurm_conf.slurm_user_id;
+}
+
 Result<std::unique_ptr<Scheduler>> open_libslurm(const std::string& conf_file) {
   const std::string path = find_conf(conf_file);
   if (path.empty()) {

@@ -5,9 +5,14 @@
 #include "lib/slurm/scheduler.h"
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <sys/types.h>
 
 namespace flex {
+
+/// SlurmUser's id as slurm.conf has it; known only after open_libslurm.
+[[nodiscard]] std::optional<uid_t> slurm_user_id();
 
 /// slurm_init with $SLURM_CONF or `conf_file` where that is not empty; slurm_fini at its end. One
 /// per process, in main. libslurm ends the process itself when slurm.conf cannot be read, so that

@@ -13,6 +13,7 @@ class Nodeset:
     settings: dict = field(default_factory=dict)   # its keys in flex-start.yaml
     partition: dict = field(default_factory=dict)  # its PartitionName= options
     configured: bool = True                        # False: nodes that no nodeset has
+    boots: bool = True                             # False: no slurmd ever runs; one line in slurm.conf
 
     @property
     def nodes(self):
@@ -80,6 +81,9 @@ def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_por
     lines += [f"{key}={path}" for key, path in programs.items()]
     lines += list(extra)
     for nodeset in nodesets:
+        if not nodeset.boots:
+            lines.append(f"NodeName={nodeset.hostlist} CPUs={cpus} RealMemory=100 State=CLOUD")
+            continue
         lines += [f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={node} Port={ports[node]} "
                   f"CPUs={cpus} RealMemory=100 State=CLOUD" for node in nodeset.nodes]
     for number, nodeset in enumerate(nodesets):

@@ -142,7 +142,8 @@ class Cluster:
         text = conf.slurm_conf(
             directory=self.dir, cluster=self.name, host=self.host, user=sandbox.account.pw_name,
             version=self.version, ctld_port=sandbox.port(), slurmd_port=sandbox.port(), nodesets=nodesets,
-            ports={node: sandbox.port() for nodeset in nodesets for node in nodeset.nodes},
+            ports={node: sandbox.port() for nodeset in nodesets if nodeset.boots
+                   for node in nodeset.nodes},
             programs=self._install_programs(), cpus=self._cpus, extra=self._slurm_extra)
         sandbox.write("etc/slurm.conf", text)
         sandbox.write("etc/cgroup.conf", conf.cgroup_conf(self.version))

@@ -181,6 +181,25 @@ TEST_CASE("parse_config: refuses a quote that is never closed", "[config]") {
   CHECK_FALSE(problems_of("project: \"my-project\n" + minimal()).empty());
 }
 
+TEST_CASE("parse_config: takes UTF-8 and nothing that only looks like it", "[config]") {
+  const auto [text, is_good] = GENERATE(table<std::string, bool>({
+      {"\xc3\xbc \xe2\x80\xa6 \xed\x9f\xbf \xf0\x9f\x98\x80 \xf4\x8f\xbf\xbf", true},
+      {"\x80", false},
+      {"\xc3", false},
+      {"\xc3(", false},
+      {"\xc0\xaf", false},
+      {"\xe0\x9f\xbf", false},
+      {"\xed\xa0\x80", false},
+      {"\xf0\x8f\xbf\xbf", false},
+      {"\xf4\x90\x80\x80", false},
+      {"\xf5\x80\x80\x80", false},
+      {"\xe2\x80", false},
+  }));
+  const auto seen = problems_of("# " + text + "\n" + minimal());
+  CHECK(seen.empty() == is_good);
+  if (!is_good) CHECK_THAT(seen.at(0), StartsWith("1:3: byte 0x"));
+}
+
 TEST_CASE("parse_config: bounds the nodes of all nodesets together", "[config]") {
   std::string text = "region: us-central1\ndefaults: {instance_template: t}\nnodesets:\n";
   for (int i = 0; i < 20; ++i) {

@@ -131,7 +131,7 @@ TEST_CASE("credentials: a file that is named has to be there and to be safe", "[
   REQUIRE_FALSE(missing);
   CHECK(missing.error().kind == ErrorKind::Invalid);
   CHECK_THAT(missing.error().what, ContainsSubstring("none.json"));
-  const mode_t mode = GENERATE(0620, 0602, 0666);
+  const mode_t mode = GENERATE(as<mode_t>{}, 0620U, 0602U, 0666U);
   const auto writable = load_credentials(scene.write("key.json", kAccount, mode));
   REQUIRE_FALSE(writable);
   CHECK(writable.error().kind == ErrorKind::Invalid);

@@ -70,6 +70,7 @@ TEST_CASE("curl_http: an empty POST and a DELETE are what they say", "[gce]") {
   const auto http = make_client();
   REQUIRE(fetch(*http, {.method = method, .url = server.url("/x")}));
   CHECK_THAT(seen, StartsWith(head));
+  CHECK(seen.find("Content-Type") == std::string::npos);
   CHECK((seen.find("Content-Length: 0") != std::string::npos) == (method == "POST"));
 }
 
