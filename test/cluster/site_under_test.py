@@ -120,8 +120,9 @@ class Site:
         for entry in entries:
             self.journal_seen = max(self.journal_seen, entry["seq"])
             assert entry["method"], f"a call that is no method of the API: {entry}"
-            is_wanted = "missing-template" in json.dumps(entry["body"])
-            assert entry["status"] < 400 or entry["status"] in (404, 409) or is_wanted, entry
+            # Not there, already there, and cancelled while it was still being created.
+            is_answer = entry["status"] < 400 or entry["status"] in (404, 409, 412)
+            assert is_answer or "missing-template" in json.dumps(entry["body"]), entry
 
 
 def file_of(job, *nodes):

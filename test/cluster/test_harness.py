@@ -43,16 +43,20 @@ def test_a_sandbox_ends_its_processes_and_removes_its_files_on(number):
     assert not os.path.exists(directory)
 
 
-def test_sixteen_nodes_boot_run_one_job_and_go_away():
+@pytest.fixture
+def cluster():
     stand_in = HERE / "harness" / "stand_in.py"
     programs = {"ResumeProgram": (stand_in, "resume"), "SuspendProgram": (stand_in, "suspend")}
-    with Cluster([Nodeset("n", 16)], build="", programs=programs) as cluster:
-        job = cluster.sbatch("-N", "16", script="srun hostname -s | sort | uniq -c; echo $SLURM_JOB_NODELIST")
-        cluster.wait_job(job, "COMPLETED")
-        assert "n-[0-15]" in cluster.output(job)
-        cluster.wait_off(*cluster.nodesets["n"].nodes)
-        cluster.wait_for(lambda: not [pid for pid in cluster.sandbox.processes()
-                                      if "slurmd" in procs.describe(pid)], 20, "the VMs to be gone")
-        directory = str(cluster.dir)
-    assert not procs.find(directory)
-    assert not os.path.exists(directory)
+    with Cluster([Nodeset("n", 16)], build="", programs=programs) as started:
+        yield started
+    assert not procs.find(str(started.dir))
+    assert not os.path.exists(started.dir)
+
+
+def test_sixteen_nodes_boot_run_one_job_and_go_away(cluster):
+    job = cluster.sbatch("-N", "16", script="srun hostname -s | sort | uniq -c; echo $SLURM_JOB_NODELIST")
+    cluster.wait_job(job, "COMPLETED")
+    assert "n-[0-15]" in cluster.output(job)
+    cluster.wait_off(*cluster.nodesets["n"].nodes)
+    cluster.wait_for(lambda: not [pid for pid in cluster.sandbox.processes()
+                                  if "slurmd" in procs.describe(pid)], 20, "the VMs to be gone")

@@ -14,6 +14,13 @@ MARK = "FLEX_TEST_RUN"
 VM_MARK = "FLEX_TEST_VM"
 
 
+def fill_standard_descriptors():
+    """Slurm 22.05 starts programs with 0-2 closed: the next files opened would become them."""
+    while (descriptor := os.open("/dev/null", os.O_RDWR)) < 3:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
 def _read(pid, name):
     try:
         with open(f"/proc/{pid}/{name}", "rb") as file:

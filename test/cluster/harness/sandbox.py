@@ -40,7 +40,8 @@ class Sandbox:
 
     _open = []
 
-    def __init__(self, prefix="flex-", user="nobody"):
+    # Slurm 26.05 refuses nobody as SlurmUser.
+    def __init__(self, prefix="flex-", user="daemon"):
         self.account = pwd.getpwnam(user) if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
         # In /tmp, not $TMPDIR: a Unix socket's path has at most 107 characters.
         self.dir = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
@@ -164,7 +165,7 @@ class Sandbox:
     def _start_guard(self):
         """A process that cleans up if this one is killed: it sees the pipe close."""
         return subprocess.Popen(
-            [sys.executable, "-I", __file__, str(self.dir)], stdin=subprocess.PIPE,
+            [sys.executable, "-BI", __file__, str(self.dir)], stdin=subprocess.PIPE,
             start_new_session=True, cwd="/", env={"PATH": PATH})
 
     def close(self):

@@ -6,7 +6,12 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import procs  # noqa: E402
+
+procs.fill_standard_descriptors()
 what = "up" if "resume" in os.path.basename(sys.argv[0]) else "down"
 names = subprocess.run(["/usr/bin/scontrol", "show", "hostnames", sys.argv[1]], check=True, text=True,
                        stdout=subprocess.PIPE).stdout.split()
