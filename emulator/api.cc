@@ -216,6 +216,12 @@ Reply answer_with(World& world, const Call& call, OperationSpec spec) {
   return {.status = 200, .body = to_json(world, operation)};
 }
 
+bool is_on_page(const Call& call, std::size_t number) {
+  const auto page = page_of(call);
+  if (!page || is_pageless(call) || !call.query_value("filter").empty()) return true;
+  return number >= page->from && number - page->from < page->size;
+}
+
 Reply list_reply(const World& /*world*/,
                  const Call& call,
                  const std::string& kind,

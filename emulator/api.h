@@ -47,6 +47,10 @@ using Handler = Reply (*)(World&, const Call&);
 /// Starts the operation of a call, with the faults that are to befall it, and answers with it.
 [[nodiscard]] Reply answer_with(World& world, const Call& call, OperationSpec spec);
 
+/// False: the item with this number will surely not be on the page that is asked for, and anything
+/// may stand for it. Spares the rendering of thousands for a page of hundreds.
+[[nodiscard]] bool is_on_page(const Call& call, std::size_t number);
+
 /// Filters, pages and wraps the items of a list. `kind` is Google's, e.g. "compute#instanceList".
 /// `key` is the array's name.
 [[nodiscard]] Reply list_reply(const World& world,

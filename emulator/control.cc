@@ -197,7 +197,9 @@ HttpOut Front::handle_control(const HttpIn& in) {
   if (in.verb != "GET") return problem(405, "wrong verb for " + what);
   if (what == "state") return json_out(200, state_dump());
   if (what == "journal")
-    return json_out(200, journal_.since(static_cast<std::uint64_t>(number_query(in, "since", 0))));
+    return json_out(
+        200,
+        journal_.since(static_cast<std::uint64_t>(std::max(0.0, number_query(in, "since", 0)))));
   if (what == "counters")
     return json_out(200, Json{{"calls", journal_.counters()}, {"hooks", hooks_.counters()}});
   if (what == "wait") return wait_for_state(in);

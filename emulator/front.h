@@ -34,7 +34,7 @@ struct HttpIn {
 struct HttpOut {
   int status = 200;
   std::string body{};
-  std::string content_type = "application/json; charset=UTF-8";
+  std::string content_type = "application/json";  ///< exactly this, or httplib does not compress it
   std::vector<std::pair<std::string, std::string>> headers{};
   bool is_dropped = false;  ///< close the connection, send nothing
 };
@@ -50,6 +50,8 @@ class Front {
   /// Reads the state file, if there is one. An unreadable one is returned as a message.
   [[nodiscard]] std::optional<std::string> load_state();
   void save_state();
+  /// Before the process ends at once: state saved, hooks that are queued started.
+  void finish();
   /// Sets what `change` names, as POST /_emulator/config does.
   [[nodiscard]] std::optional<std::string> configure(const Json& change);
 

@@ -64,6 +64,11 @@ void Front::save_loop() {
   }
 }
 
+void Front::finish() {
+  save_state();
+  hooks_.drain();
+}
+
 void Front::save_state() {
   if (state_file_.empty()) return;
   const std::lock_guard saving(save_mutex_);

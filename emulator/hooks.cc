@@ -64,6 +64,16 @@ void HookRunner::run(const std::vector<std::string>& program, std::vector<HookCa
   wake_.notify_all();
 }
 
+void HookRunner::drain() {
+  for (int i = 0; i < 50; ++i) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (queue_.empty() && !is_starting_) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 Json HookRunner::counters() const {
   const std::lock_guard lock(mutex_);
   return Json{{"up", up_},
@@ -85,9 +95,11 @@ void HookRunner::work() {
     while (!queue_.empty()) {
       const auto [program, call] = std::move(queue_.front());
       queue_.pop_front();
+      is_starting_ = true;
       lock.unlock();
       start(program, call);
       lock.lock();
+      is_starting_ = false;
     }
     reap();
     if (is_stopping_) return;

@@ -24,6 +24,8 @@ class HookRunner {
 
   /// Queues the calls; each is started before the next one is.
   void run(const std::vector<std::string>& program, std::vector<HookCall> calls);
+  /// Waits until all that is queued has been started, but not for long.
+  void drain();
   [[nodiscard]] Json counters() const;
 
  private:
@@ -38,6 +40,7 @@ class HookRunner {
   std::uint64_t up_ = 0;
   std::uint64_t down_ = 0;
   std::uint64_t failed_ = 0;
+  bool is_starting_ = false;
   bool is_stopping_ = false;
   std::thread thread_{};
 };

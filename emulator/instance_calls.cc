@@ -84,14 +84,19 @@ Reply instances_list(World& world, const Call& call) {
   if (!world.is_zone(call.place().location()))
     return not_found("projects/" + call.project() + "/" + call.place().scope);
   std::vector<Json> items;
-  for_each_in(world.vms, call.place(), [&](const Vm& vm) { items.push_back(to_json(world, vm)); });
+  for_each_in(world.vms, call.place(), [&](const Vm& vm) {
+    items.push_back(is_on_page(call, items.size()) ? to_json(world, vm) : Json());
+  });
   return list_reply(world, call, "compute#instanceList", std::move(items));
 }
 
 Reply instances_aggregated(World& world, const Call& call) {
   std::vector<std::pair<std::string, Json>> items;
-  for (const auto& [key, vm] : world.vms)
-    if (vm.project == call.project()) items.emplace_back("zones/" + vm.zone, to_json(world, vm));
+  for (const auto& [key, vm] : world.vms) {
+    if (vm.project != call.project()) continue;
+    items.emplace_back("zones/" + vm.zone,
+                       is_on_page(call, items.size()) ? to_json(world, vm) : Json());
+  }
   return aggregated_reply(
       world, call, "compute#instanceAggregatedList", std::move(items), "instances");
 }

@@ -98,7 +98,7 @@ int serve(const Arguments& arguments) {
   int number = 0;
   sigwait(&signals, &number);
   server.stop();
-  front.save_state();
+  front.finish();
   // Connections that are kept alive would be waited for: nothing is left to do for them.
   std::fflush(nullptr);
   _exit(0);

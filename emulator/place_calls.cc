@@ -155,16 +155,18 @@ Reply operations_get(World& world, const Call& call) {
 Reply operations_list(World& world, const Call& call) {
   std::vector<Json> items;
   for_each_in(world.operations, call.place(), [&](const Operation& operation) {
-    items.push_back(to_json(world, operation));
+    items.push_back(is_on_page(call, items.size()) ? to_json(world, operation) : Json());
   });
   return list_reply(world, call, "compute#operationList", std::move(items));
 }
 
 Reply operations_aggregated(World& world, const Call& call) {
   std::vector<std::pair<std::string, Json>> items;
-  for (const auto& [key, operation] : world.operations)
-    if (operation.place.project == call.project())
-      items.emplace_back(operation.place.scope, to_json(world, operation));
+  for (const auto& [key, operation] : world.operations) {
+    if (operation.place.project != call.project()) continue;
+    items.emplace_back(operation.place.scope,
+                       is_on_page(call, items.size()) ? to_json(world, operation) : Json());
+  }
   return aggregated_reply(
       world, call, "compute#operationAggregatedList", std::move(items), "operations");
 }

@@ -73,7 +73,7 @@ class Emulator:
             try:
                 return reply.status, json.loads(text)
             except ValueError:
-                return reply.status, text.decode()
+                return reply.status, text.decode(errors='replace')
         except (http.client.RemoteDisconnected, ConnectionError):
             return 0, None
         finally:
