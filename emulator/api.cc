@@ -204,9 +204,9 @@ Reply invalid(const std::string& message) {
 }
 
 Handler find_handler(const std::string& method) {
-  static const Handlers kHandlers = make_handlers();
-  const auto found = kHandlers.find(method);
-  return found == kHandlers.end() ? nullptr : found->second;
+  static const Handlers handlers = make_handlers();
+  const auto found = handlers.find(method);
+  return found == handlers.end() ? nullptr : found->second;
 }
 
 Reply answer_with(World& world, const Call& call, OperationSpec spec) {

@@ -30,9 +30,9 @@ double steady_wall() {
   using std::chrono::duration;
   using std::chrono::steady_clock;
   using std::chrono::system_clock;
-  static const auto kSteady = steady_clock::now();
-  static const double kWall = duration<double>(system_clock::now().time_since_epoch()).count();
-  return kWall + duration<double>(steady_clock::now() - kSteady).count();
+  static const auto steady_base = steady_clock::now();
+  static const double wall_base = duration<double>(system_clock::now().time_since_epoch()).count();
+  return wall_base + duration<double>(steady_clock::now() - steady_base).count();
 }
 
 std::string format_stamp(double epoch) {

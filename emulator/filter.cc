@@ -40,11 +40,29 @@ std::optional<Token> read_quoted(const std::string& text, std::size_t& at) {
   return token;
 }
 
+std::string read_sign(const std::string& text, std::size_t& at) {
+  const char first = text[at++];
+  std::string word(1, first);
+  while (at < text.size() && (first == '!' || first == '<' || first == '>') &&
+         (text[at] == '=' || text[at] == '~'))
+    word += text[at++];
+  return word;
+}
+
+/// A bare value may hold ':' (a URL): only a field's name ends there.
+std::string read_word(const std::string& text, std::size_t& at, bool is_value) {
+  std::string word;
+  while (at < text.size() && !is_space(text[at]) && text[at] != '(' && text[at] != ')' &&
+         (is_value || !is_special(text[at])))
+    word += text[at++];
+  return word;
+}
+
 /// Nothing: a quote without its end.
 std::optional<std::vector<Token>> tokens_of(const std::string& text) {
   std::vector<Token> tokens;
   std::size_t at = 0;
-  bool is_after_operator = false;
+  bool is_value = false;  // after a comparison
   while (at < text.size()) {
     const char c = text[at];
     if (is_space(c)) {
@@ -53,24 +71,13 @@ std::optional<std::vector<Token>> tokens_of(const std::string& text) {
       auto token = read_quoted(text, at);
       if (!token) return std::nullopt;
       tokens.push_back(std::move(*token));
-      is_after_operator = false;
-    } else if (is_special(c) && !(is_after_operator && (c == ':' || c == '~'))) {
-      std::string word(1, c);
-      ++at;
-      while (at < text.size() && (c == '!' || c == '<' || c == '>') &&
-             (text[at] == '=' || text[at] == '~'))
-        word += text[at++];
-      is_after_operator = c != '(' && c != ')';
-      tokens.push_back({.text = word});
+      is_value = false;
+    } else if (is_special(c) && !(is_value && (c == ':' || c == '~'))) {
+      tokens.push_back({.text = read_sign(text, at)});
+      is_value = c != '(' && c != ')';
     } else {
-      std::string word;
-      // A bare value may hold ':' (a URL): only a field's name ends there.
-      while (at < text.size() && !is_space(text[at]) && text[at] != '(' && text[at] != ')' &&
-             (is_after_operator || !is_special(text[at])))
-        word += text[at++];
-      if (word.empty()) return std::nullopt;
-      tokens.push_back({.text = word});
-      is_after_operator = word == "eq" || word == "ne";
+      tokens.push_back({.text = read_word(text, at, is_value)});
+      is_value = tokens.back().text == "eq" || tokens.back().text == "ne";
     }
   }
   return tokens;
@@ -78,19 +85,19 @@ std::optional<std::vector<Token>> tokens_of(const std::string& text) {
 
 std::optional<Condition::Kind> kind_of(const std::string& word) {
   using Kind = Condition::Kind;
-  static const std::map<std::string, Kind> kKinds{{"=", Kind::Equal},
-                                                  {"!=", Kind::NotEqual},
-                                                  {"eq", Kind::Match},
-                                                  {"ne", Kind::NotMatch},
-                                                  {":", Kind::Has},
-                                                  {"<", Kind::Less},
-                                                  {"<=", Kind::LessEqual},
-                                                  {">", Kind::Greater},
-                                                  {">=", Kind::GreaterEqual},
-                                                  {"~", Kind::Match},
-                                                  {"!~", Kind::NotMatch}};
-  const auto found = kKinds.find(word);
-  if (found == kKinds.end()) return std::nullopt;
+  static const std::map<std::string, Kind> kinds{{"=", Kind::Equal},
+                                                 {"!=", Kind::NotEqual},
+                                                 {"eq", Kind::Match},
+                                                 {"ne", Kind::NotMatch},
+                                                 {":", Kind::Has},
+                                                 {"<", Kind::Less},
+                                                 {"<=", Kind::LessEqual},
+                                                 {">", Kind::Greater},
+                                                 {">=", Kind::GreaterEqual},
+                                                 {"~", Kind::Match},
+                                                 {"!~", Kind::NotMatch}};
+  const auto found = kinds.find(word);
+  if (found == kinds.end()) return std::nullopt;
   return found->second;
 }
 

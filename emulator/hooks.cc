@@ -3,8 +3,8 @@
 #include "emulator/hooks.h"
 
 #include <chrono>
+#include <csignal>
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>

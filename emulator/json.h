@@ -25,10 +25,10 @@ inline std::optional<std::int64_t> parse_int(std::string_view text) {
 
 /// object[key] if both are there, else null.
 inline const Json& member(const Json& object, std::string_view key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
+  static const Json null_value;
+  if (!object.is_object()) return null_value;
   const auto found = object.find(std::string(key));
-  return found == object.end() ? kNull : *found;
+  return found == object.end() ? null_value : *found;
 }
 
 inline std::string text_of(const Json& object, std::string_view key, std::string fallback = {}) {

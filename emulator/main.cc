@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <pthread.h>
-#include <signal.h>
 #include <sstream>
 #include <thread>
 #include <unistd.h>

@@ -98,7 +98,7 @@ bool set_seed(Settings& settings, const Json& value) {
 
 const std::map<std::string, Setter>& setters() {
   using S = Settings;
-  static const std::map<std::string, Setter> kSetters{
+  static const std::map<std::string, Setter> table{
       {"latency_ms", [](S& s, const Json& v) { return set_number(s.latency_ms, v); }},
       {"latency_by_method",
        [](S& s, const Json& v) { return merge_numbers(s.latency_by_method, v); }},
@@ -122,7 +122,7 @@ const std::map<std::string, Setter>& setters() {
       {"token_seconds", [](S& s, const Json& v) { return set_number(s.token_seconds, v); }},
       {"seed", set_seed},
   };
-  return kSetters;
+  return table;
 }
 
 }  // namespace

@@ -128,8 +128,8 @@ bool Shapes::is_standard_query(std::string_view name) const {
 }
 
 const Shapes& shapes() {
-  static const Shapes kShapes;
-  return kShapes;
+  static const Shapes table;
+  return table;
 }
 
 }  // namespace flex::emulator

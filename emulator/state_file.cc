@@ -10,6 +10,7 @@ constexpr int kVersion = 1;
 
 }  // namespace
 
+// NOLINTBEGIN: the library's macros
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Place, project, scope)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
     Vm, project, zone, name, id, status, created, ends, boot_wall, group, template_key, body, is_up)
@@ -62,6 +63,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Operation,
                                                 plan,
                                                 fault,
                                                 request_fault)
+
+// NOLINTEND
 
 Json save_world(const World& world) {
   const double wall = world.clock.wall();

@@ -21,15 +21,15 @@ struct Sort {
 };
 
 const Sort& template_sort() {
-  static const Sort kSort{
+  static const Sort sort{
       &World::templates, "instanceTemplates", "instanceTemplate", "compute#instanceTemplate"};
-  return kSort;
+  return sort;
 }
 
 const Sort& policy_sort() {
-  static const Sort kSort{
+  static const Sort sort{
       &World::policies, "resourcePolicies", "resourcePolicy", "compute#resourcePolicy"};
-  return kSort;
+  return sort;
 }
 
 Reply insert(World& world, const Call& call, const Sort& sort) {
