@@ -26,7 +26,7 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
     cloud_.insert_group(plan_.spec, [self = shared_from_this()](Result<Operation> got) {
       if (got) return self->await_group(*got);
       if (got.error().kind == ErrorKind::AlreadyExists) return self->check_owner();
-      self->fail_all(got.error().in(fmt::format("creating group {}", self->plan_.spec.name)));
+      self->fail_all(got.error());
     });
   }
 
@@ -34,7 +34,7 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
   void await_group(const Operation& operation) {
     cloud_.wait_operation(operation, [self = shared_from_this()](Result<Done> got) {
       if (got) return self->clear_dead();
-      self->fail_all(got.error().in(fmt::format("creating group {}", self->plan_.spec.name)));
+      self->fail_all(got.error());
     });
   }
 

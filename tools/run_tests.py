@@ -52,12 +52,12 @@ def count(output, code):
     return (1, 0, 0) if code == 0 else (0, 1, 0)
 
 
-def run(name, cmd, env, timeout, live):
+def run(build, name, cmd, env, timeout, live):
     """Runs one test program; its output goes to the screen as it comes (live) or only if it fails."""
     started = time.monotonic()
     environment = {**os.environ, **env, "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.Popen(
-        cmd, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        cmd, cwd=build, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
     lines = []
     try:
@@ -101,7 +101,7 @@ def main():
         tests = list(meson_tests(build, [suite]))
         print(f"{suite}: {len(tests)} program{'s' if len(tests) != 1 else ''}", flush=True)
         for name, _, cmd, env, timeout in tests:
-            counts = run(name, cmd, env, timeout, live=suite == "cluster")
+            counts = run(build, name, cmd, env, timeout, live=suite == "cluster")
             total = [a + b for a, b in zip(total, counts)]
     print(f"in {time.monotonic() - started:.0f} s")
     print(f"{total[0]} passed, {total[1]} failed" + (f", {total[2]} skipped" if total[2] else ""))

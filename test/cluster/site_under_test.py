@@ -29,6 +29,7 @@ NODESETS = [
     Nodeset("own", 2, {**A, "mig_scope": "job"}),
     Nodeset("share", 1, A, {"OverSubscribe": "NO"}),
     Nodeset("hand", 3, C),
+    Nodeset("spare", 1, C),
     Nodeset("alien", 1, configured=False),
     Nodeset("bad", 2, {**A, "instance_template": "missing-template"}),
 ]
