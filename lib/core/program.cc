@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <fcntl.h>
 #include <iostream>
@@ -30,6 +32,24 @@ void prepare_process() {
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::prctl(PR_SET_DUMPABLE, 0);
   ::umask(077);
+}
+
+std::size_t peak_memory_kib() {
+  std::array<char, 4096> text{};
+  const int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t got = ::read(fd, text.data(), text.size());
+  ::close(fd);
+  if (got <= 0) return 0;
+  const std::string_view status(text.data(), static_cast<std::size_t>(got));
+  const std::size_t at = status.find("VmHWM:");
+  if (at == std::string_view::npos) return 0;
+  const std::size_t digit = status.find_first_of("0123456789", at);
+  std::size_t kib = 0;
+  if (digit != std::string_view::npos) {
+    std::from_chars(status.data() + digit, status.data() + status.size(), kib);
+  }
+  return kib;
 }
 
 std::string environment(const char* name) {

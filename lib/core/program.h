@@ -46,6 +46,10 @@ struct Parsed {
 /// --log-file, else syslog; and standard error as well where it is a terminal.
 [[nodiscard]] Result<Log> open_log(const Options& options, const std::string& program);
 
+/// The most memory this program has had so far (VmHWM), in KiB; 0 if the kernel does not say.
+/// Unlike getrusage's figure it does not count what the parent had before exec.
+[[nodiscard]] std::size_t peak_memory_kib();
+
 /// An environment variable, or empty.
 [[nodiscard]] std::string environment(const char* name);
 

@@ -75,6 +75,7 @@ void log_summary(const Log& log, const Session& session, const Summary& summary)
             {"failed", summary.failed},
             {"calls", stats.calls},
             {"retries", stats.retries},
+            {"peak_kib", peak_memory_kib()},
             {"ms", std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count()}});
 }
 

@@ -119,8 +119,9 @@ void prepare(Transfer& transfer, const CurlSettings& settings, std::chrono::mill
   set(transfer, CURLOPT_FOLLOWLOCATION, 0L);
   set(transfer, CURLOPT_NOSIGNAL, 1L);
   set(transfer, CURLOPT_TCP_NODELAY, 1L);
-  set(transfer, CURLOPT_ACCEPT_ENCODING, "");
-  set(transfer, CURLOPT_USERAGENT, "slurm-flex-start/" FLEX_VERSION);
+  // Google answers compressed only to agents that have "gzip" in their name as well.
+  set(transfer, CURLOPT_ACCEPT_ENCODING, "gzip");
+  set(transfer, CURLOPT_USERAGENT, "slurm-flex-start/" FLEX_VERSION " (gzip)");
   set(transfer, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
   set(transfer,
       CURLOPT_CONNECTTIMEOUT_MS,
