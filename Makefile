@@ -41,7 +41,8 @@ tidy: check-setup build
 
 sanitize: check-setup
 	@[ -f $(BUILD)-asan/build.ninja ] || \
-	  CXX=clang++ meson setup $(BUILD)-asan -Db_sanitize=address,undefined -Db_lundef=false
+	  CXX=clang++ meson setup $(BUILD)-asan -Db_sanitize=address,undefined -Db_lundef=false \
+	    -Dcpp_args=-fno-sanitize-recover=undefined
 	@ninja -C $(BUILD)-asan
 	@python3 tools/run_tests.py --build $(BUILD)-asan --suite unit --suite functional
 

@@ -24,8 +24,8 @@ Reply no_method(const HttpIn& in) {
   const std::vector<std::string> verbs = shapes().verbs(in.path);
   if (verbs.empty())
     return refuse(
-        404,
-        "notFound",
+        400,
+        "badRequest",
         fmt::format("No method of the Compute API served here has the path '{}'.", in.path));
   return refuse(
       400,
@@ -64,6 +64,8 @@ HttpOut json_out(int status, const Json& body) {
 }
 
 HttpOut Front::handle(const HttpIn& in) {
+  if (!in.origin.empty())
+    return json_out(403, refuse(403, "forbidden", "Web pages may not use the emulator.").body);
   if (in.path.starts_with("/_emulator/oauth/token") || in.path == "/token") return handle_token(in);
   if (in.path.starts_with("/_emulator/")) return handle_control(in);
   if (in.path == "/" || in.path.starts_with("/computeMetadata")) return handle_metadata(in);

@@ -28,6 +28,7 @@ struct HttpIn {
   std::string authorization{};
   std::string metadata_flavor{};
   std::string content_type{};
+  std::string origin{};  ///< set by browsers: a page must not drive the emulator
   std::string body{};
 };
 

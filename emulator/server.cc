@@ -48,6 +48,7 @@ HttpIn read_request(const httplib::Request& request) {
             .authorization = request.get_header_value("Authorization"),
             .metadata_flavor = request.get_header_value("Metadata-Flavor"),
             .content_type = request.get_header_value("Content-Type"),
+            .origin = request.get_header_value("Origin"),
             .body = request.body};
   // Not request.params: a form's fields would be among them.
   const std::size_t mark = request.target.find('?');

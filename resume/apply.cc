@@ -1,87 +1,70 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "resume/apply.h"
 
+#include "lib/gce/errors.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <unordered_set>
+#include <utility>
 
 namespace flex {
 
 namespace {
 
-/// One group's chain of calls: create, clear dead entries, wait for names, ask. Each step starts
-/// the next from its answer.
-class GroupRun : public std::enable_shared_from_this<GroupRun> {
+/// What the runs of one call share.
+struct Context {
+  Cloud& cloud;
+  const NameWait& wait;
+  std::vector<RequestOutcome>& outcomes;
+
+  void note(const PlannedRequest& request, RequestResult result, Error error) {
+    outcomes.push_back({.request = request, .result = result, .error = std::move(error)});
+  }
+};
+
+/// One request's chain of calls: clear dead entries, wait for names, ask. Each step starts the next
+/// from its answer; a request that has to wait holds up no other.
+class RequestRun : public std::enable_shared_from_this<RequestRun> {
  public:
-  GroupRun(Cloud& cloud,
-           const GroupPlan& plan,
-           const NameWait& wait,
-           std::vector<RequestOutcome>& outcomes)
-      : cloud_(cloud), plan_(plan), wait_(wait), outcomes_(outcomes) {}
+  /// `is_contested`: another process has just created the group, which may not be ready.
+  RequestRun(Context& context, const PlannedRequest& plan, bool is_contested)
+      : context_(context), plan_(plan), is_contested_(is_contested) {}
 
   void start() {
-    if (plan_.exists) return clear_dead();
-    cloud_.insert_group(plan_.spec, [self = shared_from_this()](Result<Operation> got) {
-      if (got) return self->await_group(*got);
-      if (got.error().kind == ErrorKind::AlreadyExists) return self->check_owner();
-      self->fail_all(got.error());
-    });
-  }
-
- private:
-  void await_group(const Operation& operation) {
-    cloud_.wait_operation(operation, [self = shared_from_this()](Result<Done> got) {
-      if (got) return self->clear_dead();
-      self->fail_all(got.error());
-    });
-  }
-
-  /// Another flex-resume was faster, or somebody else has the name.
-  void check_owner() {
-    is_contested_ = true;
-    cloud_.fetch_group(plan_.spec.name, [self = shared_from_this()](Result<Group> got) {
-      if (!got)
-        return self->fail_all(got.error().in("reading the group that another process created"));
-      if (got->description == self->plan_.spec.description) return self->clear_dead();
-      self->fail_all({ErrorKind::Invalid,
-                      fmt::format("group {} exists but is not ours", got->name),
-                      "FOREIGN_GROUP"});
-    });
-  }
-
-  void clear_dead() {
     if (plan_.dead.empty()) return await_names(plan_.awaited.begin(), 0);
-    cloud_.delete_instances(
-        plan_.spec.name, plan_.dead, [self = shared_from_this()](Result<Operation> got) {
-          if (!got) return self->fail_all(got.error().in("clearing entries without a VM"));
-          self->cloud_.wait_operation(*got, [self](Result<Done> done) {
-            if (!done) return self->fail_all(done.error().in("clearing entries without a VM"));
+    context_.cloud.delete_instances(
+        plan_.spec.group, plan_.dead, [self = shared_from_this()](Result<Operation> got) {
+          if (!got) return self->fail(got.error().in("clearing entries without a VM"));
+          self->context_.cloud.wait_operation(*got, [self](Result<Done> done) {
+            if (!done) return self->fail(done.error().in("clearing entries without a VM"));
             self->await_names(self->plan_.awaited.begin(), 0);
           });
         });
   }
 
+ private:
   using Awaited = std::map<MigName, std::vector<NodeName>>::const_iterator;
 
   void await_names(Awaited next, int tries) {
-    if (next == plan_.awaited.end()) return ask();
-    cloud_.fetch_instances(
+    if (next == plan_.awaited.end()) return ask(0);
+    context_.cloud.fetch_instances(
         next->first, [self = shared_from_this(), next, tries](Result<std::vector<Instance>> got) {
           const bool is_gone = !got && got.error().kind == ErrorKind::NotFound;
           if (!got && !is_gone)
-            return self->fail_all(got.error().in("waiting for names to become free"));
+            return self->fail(got.error().in("waiting for names to become free"));
           if (is_gone || are_free(next->second, *got))
             return self->await_names(std::next(next), tries);
-          if (tries >= self->wait_.limit) {
-            return self->fail_all(
-                {ErrorKind::Retry,
-                 "VMs of these names are still being deleted; the sweeper asks again",
-                 "NAME_IN_USE"});
+          if (tries >= self->context_.wait.limit) {
+            return self->fail({ErrorKind::Retry,
+                               "VMs of these names are still being deleted; the sweeper asks again",
+                               "NAME_IN_USE"});
           }
-          self->cloud_.after(self->wait_.poll,
-                             [self, next, tries] { self->await_names(next, tries + 1); });
+          self->context_.cloud.after(self->context_.wait.poll,
+                                     [self, next, tries] { self->await_names(next, tries + 1); });
         });
   }
 
@@ -92,42 +75,115 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
     });
   }
 
-  void ask() {
-    for (const PlannedRequest& request : plan_.requests) ask_for(request, 0);
+  void ask(int tries) {
+    context_.cloud.insert_request(
+        plan_.spec, [self = shared_from_this(), tries](Result<Operation> got) {
+          if (got && got->is_done && got->error) return self->fail(to_error(*got->error));
+          if (got) return self->context_.note(self->plan_, RequestResult::Requested, {});
+          if (got.error().kind == ErrorKind::AlreadyExists)
+            return self->check_existing(got.error());
+          if (!self->may_pass(got.error(), tries)) return self->fail(got.error());
+          self->context_.cloud.after(self->context_.wait.poll,
+                                     [self, tries] { self->ask(tries + 1); });
+        });
   }
 
-  void ask_for(const PlannedRequest& request, int tries) {
-    cloud_.insert_request(
-        request.spec, [self = shared_from_this(), &request, tries](Result<Operation> got) {
-          if (got) return self->note(request, RequestResult::Requested, {});
-          const ErrorKind kind = got.error().kind;
-          if (kind == ErrorKind::AlreadyExists)
-            return self->note(request, RequestResult::Existing, {});
-          // The group that another process is just creating may not be ready, or not yet be there.
-          const bool is_early = kind == ErrorKind::Precondition ||
-                                (kind == ErrorKind::NotFound && self->is_contested_);
-          if (!is_early || tries >= self->wait_.limit)
-            return self->note(request, RequestResult::Failed, got.error());
-          self->cloud_.after(self->wait_.poll,
-                             [self, &request, tries] { self->ask_for(request, tries + 1); });
+  /// Refusals that a moment may mend: a group that is not ready, a name that is just going, a quota
+  /// that others are about to free.
+  [[nodiscard]] bool may_pass(const Error& error, int tries) const {
+    constexpr int kQuotaTries = 3;
+    if (error.kind == ErrorKind::Quota) return tries < kQuotaTries;
+    const bool is_early = error.kind == ErrorKind::Precondition ||
+                          (error.kind == ErrorKind::NotFound && is_contested_);
+    return is_early && tries < context_.wait.limit;
+  }
+
+  /// The name is taken. By an active request: somebody asked for exactly this. By a finished one
+  /// that our look did not show: the next attempt's name is free.
+  void check_existing(const Error& taken) {
+    context_.cloud.fetch_requests(
+        plan_.spec.group,
+        [self = shared_from_this(), taken](const Result<std::vector<ResizeRequest>>& got) {
+          if (!got) return self->fail(got.error().in("looking at the request of the same name"));
+          const auto found = std::find_if(got->begin(), got->end(), [&](const ResizeRequest& r) {
+            return r.name == self->plan_.spec.name;
+          });
+          if (found == got->end()) {
+            return self->fail({ErrorKind::Retry, taken.what, "NAME_IN_USE"});
+          }
+          if (found->is_active())
+            return self->context_.note(self->plan_, RequestResult::Existing, {});
+          next_free_attempt(self->plan_.key, *got);
+          self->plan_.spec.name = request_name(self->plan_.key);
+          self->ask(0);
         });
+  }
+
+  void fail(Error error) { context_.note(plan_, RequestResult::Failed, std::move(error)); }
+
+  Context& context_;
+  PlannedRequest plan_;
+  bool is_contested_;
+};
+
+/// A group's chain: create it where it is missing, then start its requests.
+class GroupRun : public std::enable_shared_from_this<GroupRun> {
+ public:
+  GroupRun(Context& context, const GroupPlan& plan) : context_(context), plan_(plan) {}
+
+  void start() {
+    if (plan_.exists) return ask_all(false);
+    context_.cloud.insert_group(plan_.spec, [self = shared_from_this()](Result<Operation> got) {
+      if (got) return self->await_group(*got);
+      if (got.error().kind == ErrorKind::AlreadyExists) return self->check_owner(0);
+      self->fail_all(creation_error(got.error()));
+    });
+  }
+
+ private:
+  void await_group(const Operation& operation) {
+    context_.cloud.wait_operation(operation, [self = shared_from_this()](Result<Done> got) {
+      if (got) return self->ask_all(false);
+      self->fail_all(creation_error(got.error()));
+    });
+  }
+
+  /// "Not found" here is the project, the region or the template: nothing that waiting would mend.
+  static Error creation_error(Error error) {
+    if (error.kind == ErrorKind::NotFound) error.kind = ErrorKind::Invalid;
+    return error;
+  }
+
+  /// Another flex-resume was faster, or somebody else has the name.
+  void check_owner(int tries) {
+    context_.cloud.fetch_group(
+        plan_.spec.name, [self = shared_from_this(), tries](const Result<Group>& got) {
+          if (!got && got.error().kind == ErrorKind::NotFound &&
+              tries < self->context_.wait.limit) {
+            return self->context_.cloud.after(self->context_.wait.poll,
+                                              [self, tries] { self->check_owner(tries + 1); });
+          }
+          if (!got)
+            return self->fail_all(got.error().in("reading the group that another process created"));
+          if (got->description == self->plan_.spec.description) return self->ask_all(true);
+          self->fail_all({ErrorKind::Invalid,
+                          fmt::format("group {} exists but is not ours", got->name),
+                          "FOREIGN_GROUP"});
+        });
+  }
+
+  void ask_all(bool is_contested) {
+    for (const PlannedRequest& request : plan_.requests)
+      std::make_shared<RequestRun>(context_, request, is_contested)->start();
   }
 
   void fail_all(const Error& error) {
     for (const PlannedRequest& request : plan_.requests)
-      note(request, RequestResult::Failed, error);
+      context_.note(request, RequestResult::Failed, error);
   }
 
-  void note(const PlannedRequest& request, RequestResult result, Error error) {
-    outcomes_.push_back({.request = request, .result = result, .error = std::move(error)});
-  }
-
-  Cloud& cloud_;
+  Context& context_;
   const GroupPlan& plan_;
-  const NameWait& wait_;
-  std::vector<RequestOutcome>& outcomes_;
-  bool is_contested_ =
-      false;  ///< another process created the group between our look and our insert
 };
 
 }  // namespace
@@ -136,8 +192,8 @@ std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
                                            const ResumePlan& plan,
                                            const NameWait& wait) {
   std::vector<RequestOutcome> outcomes;
-  for (const GroupPlan& group : plan.groups)
-    std::make_shared<GroupRun>(cloud, group, wait, outcomes)->start();
+  Context context{.cloud = cloud, .wait = wait, .outcomes = outcomes};
+  for (const GroupPlan& group : plan.groups) std::make_shared<GroupRun>(context, group)->start();
   cloud.run();
   return outcomes;
 }

@@ -47,12 +47,15 @@ struct SlurmReport {
   const std::vector<RequestOutcome>& outcomes;
 };
 
-/// Tells capped jobs so, gives back the jobs that cannot be served (comment, hold, one
-/// POWER_DOWN_FORCE for all of their nodes) and powers down nodes whose job is gone. False if
-/// anything could not be told.
-[[nodiscard]] bool apply_to_slurm(Scheduler& scheduler,
-                                  const Config& config,
-                                  const SlurmReport& report,
-                                  const Log& log);
+/// Powers down nodes whose job is gone. To be called as soon as that is known: a moment later
+/// another job may have been put on them. False if Slurm did not take it.
+[[nodiscard]] bool release_unwanted(Scheduler& scheduler,
+                                    const std::vector<NodeName>& unwanted,
+                                    const Log& log);
+
+/// Tells capped jobs so, and gives back the jobs that cannot be served: comment, hold, and one
+/// POWER_DOWN_FORCE for all the nodes that were to come up for them. False if anything could not be
+/// told.
+[[nodiscard]] bool apply_to_slurm(Scheduler& scheduler, const SlurmReport& report, const Log& log);
 
 }  // namespace flex

@@ -22,6 +22,11 @@ bool outlives(const Job& left, const Job& right) {
   return left_limit != right_limit ? left_limit > right_limit : left.id < right.id;
 }
 
+bool is_static(const Config& config, const NodeName& node) {
+  const auto& members = config.nodesets[config.find(node)->nodeset].static_nodes;
+  return std::find(members.begin(), members.end(), node) != members.end();
+}
+
 /// slurmctld did not answer: the file's jobs as they are, without a time limit.
 std::vector<Job> jobs_of_file(const ResumeRequest& request) {
   std::vector<Job> jobs;
@@ -57,6 +62,15 @@ Demand resolve_demand(const DemandInput& input) {
   } else if (input.request != nullptr) {
     jobs = jobs_of_file(*input.request);
   }
+  if (input.jobs == nullptr && input.request == nullptr) {
+    // Nobody can say whose nodes they are: all or nothing, so that no part of a job is paid for
+    // while it waits for the rest.
+    Job unknown;
+    for (const NodeName& node : ordered) {
+      if (!is_static(input.config, node)) unknown.nodes.push_back(node);
+    }
+    jobs.push_back(std::move(unknown));
+  }
   std::sort(jobs.begin(), jobs.end(), outlives);
   for (Job& job : jobs) {
     std::vector<NodeName> mine;
@@ -73,11 +87,7 @@ Demand resolve_demand(const DemandInput& input) {
   }
   for (const NodeName& node : ordered) {
     if (open.count(node) == 0) continue;
-    const NodesetConfig& nodeset = input.config.nodesets[input.config.find(node)->nodeset];
-    const bool is_static =
-        std::find(nodeset.static_nodes.begin(), nodeset.static_nodes.end(), node) !=
-        nodeset.static_nodes.end();
-    const bool is_unwanted = was_for_a_job.count(node) > 0 && !is_static;
+    const bool is_unwanted = was_for_a_job.count(node) > 0 && !is_static(input.config, node);
     (is_unwanted ? demand.unwanted : demand.jobless).push_back(node);
   }
   return demand;

@@ -25,11 +25,29 @@ std::string shortened(std::string text) {
   return text + "…";
 }
 
+bool power_down_force(Scheduler& scheduler,
+                      const std::vector<NodeName>& nodes,
+                      const std::string& reason,
+                      const Log& log) {
+  const std::string folded = fold_hostlist(nodes);
+  auto done = scheduler.update_nodes(nodes, NodeRequest::PowerDownForce, reason);
+  if (done) {
+    log.info("given_back", {{"nodes", folded}, {"n", nodes.size()}, {"why", reason}});
+    return true;
+  }
+  log.error("give_back_failed",
+            {{"nodes", folded}, {"n", nodes.size()}, {"why", done.error().what}});
+  return false;
+}
+
 class GiveBack {
  public:
-  GiveBack(Scheduler& scheduler, const Config& config, const SlurmReport& report, const Log& log)
-      : scheduler_(scheduler), config_(config), log_(log) {
-    for (const Demand::JobNodes& wanted : report.demand.jobs) jobs_[wanted.job.id] = &wanted.job;
+  GiveBack(Scheduler& scheduler, const SlurmReport& report, const Log& log)
+      : scheduler_(scheduler), log_(log) {
+    for (const Demand::JobNodes& wanted : report.demand.jobs) {
+      jobs_[wanted.job.id] = &wanted.job;
+      coming_[wanted.job.id] = wanted.nodes;
+    }
   }
 
   void refuse(JobId id, const std::vector<NodeName>& nodes, const Error& error) {
@@ -41,10 +59,10 @@ class GiveBack {
       return;
     }
     const Job& job = *found->second;
-    // The job needs all of its nodes: none of them is of use to it now.
-    for (const NodeName& node : job.nodes) {
-      if (config_.find(node) != nullptr) nodes_.insert(node);
-    }
+    // The job needs all of its nodes: none of those that were to come up for it is of use now. Its
+    // nodes that are up stay, others may be on them.
+    const std::vector<NodeName>& coming = coming_.at(id);
+    nodes_.insert(coming.begin(), coming.end());
     nodes_.insert(nodes.begin(), nodes.end());
     reason_ = shortened(error.what);
     if (!given_back_.insert(id).second) return;
@@ -67,9 +85,11 @@ class GiveBack {
     tell(*found->second, note_capped(capped.time_limit, capped.run));
   }
 
-  void power_down(const std::vector<NodeName>& unwanted) {
-    if (!nodes_.empty()) force({nodes_.begin(), nodes_.end()}, fmt::format("flex: {}", reason_));
-    if (!unwanted.empty()) force(unwanted, "flex: the job that asked for this node is gone");
+  void power_down() {
+    if (nodes_.empty()) return;
+    ok_ = power_down_force(
+              scheduler_, {nodes_.begin(), nodes_.end()}, fmt::format("flex: {}", reason_), log_) &&
+          ok_;
   }
 
   [[nodiscard]] bool ok() const { return ok_; }
@@ -84,22 +104,10 @@ class GiveBack {
     ok_ = false;
   }
 
-  void force(const std::vector<NodeName>& nodes, const std::string& reason) {
-    const std::string folded = fold_hostlist(nodes);
-    auto done = scheduler_.update_nodes(nodes, NodeRequest::PowerDownForce, reason);
-    if (done) {
-      log_.info("given_back", {{"nodes", folded}, {"n", nodes.size()}, {"why", reason}});
-      return;
-    }
-    log_.error("give_back_failed",
-               {{"nodes", folded}, {"n", nodes.size()}, {"why", done.error().what}});
-    ok_ = false;
-  }
-
   Scheduler& scheduler_;
-  const Config& config_;
   const Log& log_;
   std::map<JobId, const Job*> jobs_{};
+  std::map<JobId, std::vector<NodeName>> coming_{};
   std::set<JobId> given_back_{};
   std::set<JobId> held_{};
   std::set<NodeName> nodes_{};
@@ -109,11 +117,14 @@ class GiveBack {
 
 }  // namespace
 
-bool apply_to_slurm(Scheduler& scheduler,
-                    const Config& config,
-                    const SlurmReport& report,
-                    const Log& log) {
-  GiveBack give_back{scheduler, config, report, log};
+bool release_unwanted(Scheduler& scheduler, const std::vector<NodeName>& unwanted, const Log& log) {
+  if (unwanted.empty()) return true;
+  return power_down_force(
+      scheduler, unwanted, "flex: the job that asked for this node is gone", log);
+}
+
+bool apply_to_slurm(Scheduler& scheduler, const SlurmReport& report, const Log& log) {
+  GiveBack give_back{scheduler, report, log};
   for (const Refusal& refusal : report.plan.refusals)
     give_back.refuse(refusal.job, refusal.nodes, refusal.error);
   for (const RequestOutcome& outcome : report.outcomes) {
@@ -121,7 +132,7 @@ bool apply_to_slurm(Scheduler& scheduler,
     give_back.refuse(outcome.request.job, outcome.request.spec.nodes, outcome.error);
   }
   for (const CappedJob& capped : report.plan.capped) give_back.tell_capped(capped);
-  give_back.power_down(report.demand.unwanted);
+  give_back.power_down();
   return give_back.ok();
 }
 

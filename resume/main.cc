@@ -151,23 +151,21 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
                                         .nodes = *nodes,
                                         .request = request ? &*request : nullptr,
                                         .jobs = jobs ? &*jobs : nullptr});
+  if (jobs) ok = release_unwanted(*session->scheduler, demand.unwanted, log) && ok;
   const ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
   log_plan(log, demand, plan);
   const std::vector<RequestOutcome> outcomes = apply_to_cloud(*session->cloud, plan);
   log_outcomes(log, outcomes);
-  if (jobs)
-    ok = apply_to_slurm(*session->scheduler, session->config, {demand, plan, outcomes}, log) && ok;
+  if (jobs) ok = apply_to_slurm(*session->scheduler, {demand, plan, outcomes}, log) && ok;
 
   std::size_t failed = plan.refusals.size();
+  std::size_t done = 0;
   for (const RequestOutcome& outcome : outcomes)
-    failed += outcome.result == RequestResult::Failed ? 1 : 0;
-  log_summary(log,
-              *session,
-              {.event = "resumed",
-               .nodes = *nodes,
-               .done = outcomes.size(),
-               .failed = failed,
-               .started = started});
+    ++(outcome.result == RequestResult::Failed ? failed : done);
+  log_summary(
+      log,
+      *session,
+      {.event = "resumed", .nodes = *nodes, .done = done, .failed = failed, .started = started});
   return ok && failed == 0 ? kExitOk : kExitFailed;
 }
 

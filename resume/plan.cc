@@ -18,6 +18,7 @@ namespace {
 /// What the nodeset's groups hold, by node.
 struct Holdings {
   std::unordered_set<NodeName> requested{};  ///< in an active request
+  std::unordered_set<NodeName> served{};     ///< in a request that has succeeded
 
   struct Entry {
     const Instance* instance;
@@ -34,8 +35,9 @@ Holdings holdings_of(const NodesetView& view,
   for (const auto& [name, group] : view.groups) {
     if (!group.group || !is_owned(group.group->description, cluster, nodeset)) continue;
     for (const ResizeRequest& request : group.requests) {
-      if (request.is_active())
-        holdings.requested.insert(request.nodes.begin(), request.nodes.end());
+      auto& nodes = request.state == RequestState::Succeeded ? holdings.served : holdings.requested;
+      if (request.is_active() || request.state == RequestState::Succeeded)
+        nodes.insert(request.nodes.begin(), request.nodes.end());
     }
     for (const Instance& instance : group.instances) {
       const auto [found, is_new] =
@@ -130,49 +132,47 @@ class Planner {
       return;
     }
     GroupPlan& group = group_plan(index, name, exists, id);
-    for (const NodeName& node : ask.nodes) {
-      const auto entry = holdings_[index].entries.find(node);
-      if (entry == holdings_[index].entries.end()) continue;
-      const auto& [instance, holder] = entry->second;
-      if (instance->is_dead()) {
-        // In another group the entry is no obstacle: names are unique among VMs and within a group.
-        if (*holder != name) continue;
-        group.dead.push_back(*instance);
-      }
-      group.awaited[*holder].push_back(node);
-    }
     for (std::size_t at = 0; at < ask.nodes.size(); at += kMaxRequestSize) {
-      const std::size_t end = std::min(at + kMaxRequestSize, ask.nodes.size());
-      const auto begin_it = ask.nodes.begin();
-      std::vector<NodeName> chunk(begin_it + static_cast<std::ptrdiff_t>(at),
-                                  begin_it + static_cast<std::ptrdiff_t>(end));
-      RequestKey key{.cluster = cluster_,
-                     .nodeset = nodeset.name,
-                     .job = id,
-                     .restart_count = ask.job == nullptr ? 0 : ask.job->restart_count,
-                     .attempt = 1,
-                     .nodes = chunk};
-      RequestSpec spec{.name = free_name(group_view, std::move(key)),
-                       .group = name,
-                       .description = request_description(id, chunk),
-                       .nodes = std::move(chunk),
-                       .run_duration = ask.run};
-      group.requests.push_back({.spec = std::move(spec), .job = id});
+      const auto begin = ask.nodes.begin() + static_cast<std::ptrdiff_t>(at);
+      const auto end = ask.nodes.begin() + static_cast<std::ptrdiff_t>(
+                                               std::min(at + kMaxRequestSize, ask.nodes.size()));
+      PlannedRequest request;
+      request.job = id;
+      request.key = free_key(group_view,
+                             {.cluster = cluster_,
+                              .nodeset = nodeset.name,
+                              .job = id,
+                              .restart_count = ask.job == nullptr ? 0 : ask.job->restart_count,
+                              .attempt = 1,
+                              .nodes = {begin, end}});
+      request.spec = {.name = request_name(request.key),
+                      .group = name,
+                      .description = request_description(id, request.key.nodes),
+                      .nodes = request.key.nodes,
+                      .run_duration = ask.run};
+      note_names(request, holdings_[index], name);
+      group.requests.push_back(std::move(request));
     }
   }
 
-  /// The name of the first attempt that no finished request has taken: those stay listed for a
-  /// while, and to ask again under their name would be answered "already exists" and never be
-  /// served.
-  static RequestName free_name(const GroupView* view, RequestKey key) {
-    RequestName name = request_name(key);
-    if (view == nullptr) return name;
-    const auto is_taken = [&](const ResizeRequest& request) { return request.name == name; };
-    while (std::any_of(view->requests.begin(), view->requests.end(), is_taken)) {
-      ++key.attempt;
-      name = request_name(key);
+  /// What must happen to the request's names before they can be asked for.
+  static void note_names(PlannedRequest& request, const Holdings& holdings, const MigName& group) {
+    for (const NodeName& node : request.spec.nodes) {
+      const auto entry = holdings.entries.find(node);
+      if (entry == holdings.entries.end()) continue;
+      const auto& [instance, holder] = entry->second;
+      if (instance->is_dead()) {
+        // In another group the entry is no obstacle: names are unique among VMs and within a group.
+        if (*holder != group) continue;
+        request.dead.push_back(*instance);
+      }
+      request.awaited[*holder].push_back(node);
     }
-    return name;
+  }
+
+  static RequestKey free_key(const GroupView* view, RequestKey key) {
+    if (view != nullptr) next_free_attempt(key, view->requests);
+    return key;
   }
 
   GroupPlan& group_plan(std::size_t index, const MigName& name, bool exists, JobId job) {
@@ -195,12 +195,20 @@ class Planner {
     std::vector<NodeName> missing;
     for (NodeName& node : nodes) {
       const auto entry = holdings.entries.find(node);
-      const bool has_vm = entry != holdings.entries.end() && !entry->second.instance->is_dead() &&
-                          !entry->second.instance->is_leaving();
-      const bool is_backed = has_vm || holdings.requested.count(node) > 0;
+      const bool is_requested = holdings.requested.count(node) > 0;
+      const bool is_served = holdings.served.count(node) > 0;
+      const bool is_backed = is_requested || (entry != holdings.entries.end() &&
+                                              has_vm(*entry->second.instance, is_served));
       (is_backed ? plan_.left_alone : missing).push_back(std::move(node));
     }
     return missing;
+  }
+
+  /// A queued entry that no active request accounts for is what a cancelled or failed one leaves
+  /// for a moment, unless its request has just been served.
+  static bool has_vm(const Instance& instance, bool is_served) {
+    if (instance.is_queued()) return is_served;
+    return !instance.is_dead() && !instance.is_leaving();
   }
 
   const Config& config_;
@@ -212,6 +220,15 @@ class Planner {
 };
 
 }  // namespace
+
+void next_free_attempt(RequestKey& key, const std::vector<ResizeRequest>& taken) {
+  RequestName name = request_name(key);
+  const auto is_taken = [&](const ResizeRequest& request) { return request.name == name; };
+  while (std::any_of(taken.begin(), taken.end(), is_taken)) {
+    ++key.attempt;
+    name = request_name(key);
+  }
+}
 
 ResumePlan plan_resume(const Config& config,
                        const std::string& cluster,

@@ -14,22 +14,23 @@
 
 namespace flex {
 
-/// One all-or-nothing request.
+/// One all-or-nothing request, and what must happen to its names first.
 struct PlannedRequest {
   RequestSpec spec{};
   JobId job = 0;
-};
-
-/// What to do in one group, in this order: create it, clear names, ask.
-struct GroupPlan {
-  GroupSpec spec{};
-  std::string nodeset{};
-  bool exists = false;
+  RequestKey key{};  ///< what spec.name is made from, for the next attempt's name
   std::vector<Instance>
       dead{};  ///< entries without a VM: to be deleted before their names are asked for
   /// Names that must be free before they are asked for, by the group that still holds them (another
   /// job's, it may be).
   std::map<MigName, std::vector<NodeName>> awaited{};
+};
+
+/// What to do in one group: create it where it is missing, then ask.
+struct GroupPlan {
+  GroupSpec spec{};
+  std::string nodeset{};
+  bool exists = false;
   std::vector<PlannedRequest> requests{};
 };
 
@@ -53,6 +54,11 @@ struct ResumePlan {
   std::vector<CappedJob> capped{};
   std::vector<NodeName> left_alone{};  ///< have a VM or an active request already
 };
+
+/// Raises the key's attempt to the first whose name no request in `taken` has. Finished requests
+/// stay listed for a while: to ask again under their name would be answered "already exists" and
+/// never be served.
+void next_free_attempt(RequestKey& key, const std::vector<ResizeRequest>& taken);
 
 [[nodiscard]] ResumePlan plan_resume(const Config& config,
                                      const std::string& cluster,

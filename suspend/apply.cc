@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "suspend/apply.h"
 
+#include "lib/gce/errors.h"
+
+#include <utility>
+
 namespace flex {
 
 namespace {
@@ -10,6 +14,12 @@ std::vector<NodeName> names_of(const std::vector<Instance>& instances) {
   names.reserve(instances.size());
   for (const Instance& instance : instances) names.push_back(instance.name);
   return names;
+}
+
+/// The write's answer with an error that the operation already had when it came.
+Result<Operation> settled(Result<Operation> got) {
+  if (got && got->is_done && got->error) return to_error(*got->error);
+  return got;
 }
 
 void note_failure(SuspendOutcome& outcome,
@@ -27,8 +37,10 @@ void note_failure(SuspendOutcome& outcome,
 
 SuspendOutcome apply_suspend(Cloud& cloud, const SuspendPlan& plan) {
   SuspendOutcome outcome;
+  outcome.again = plan.unclear;
   for (const PlannedDeletion& deletion : plan.deletions) {
-    cloud.delete_instances(deletion.group, deletion.instances, [&](Result<Operation> got) {
+    cloud.delete_instances(deletion.group, deletion.instances, [&](Result<Operation> reply) {
+      Result<Operation> got = settled(std::move(reply));
       if (got || got.error().kind == ErrorKind::NotFound) {
         outcome.deleted.push_back(deletion);
       } else {
@@ -37,7 +49,8 @@ SuspendOutcome apply_suspend(Cloud& cloud, const SuspendPlan& plan) {
     });
   }
   for (const PlannedCancel& cancel : plan.cancels) {
-    cloud.cancel_request(cancel.group, cancel.request, [&](Result<Operation> got) {
+    cloud.cancel_request(cancel.group, cancel.request, [&](Result<Operation> reply) {
+      Result<Operation> got = settled(std::move(reply));
       if (got || got.error().kind == ErrorKind::NotFound) {
         outcome.cancelled.push_back(cancel);
       } else {

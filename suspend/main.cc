@@ -8,6 +8,7 @@
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
 #include "lib/slurm/hostlist.h"
+#include "lib/slurm/node_state.h"
 #include "suspend/apply.h"
 #include "suspend/plan.h"
 
@@ -90,6 +91,24 @@ struct Totals {
   std::map<JobId, std::vector<NodeName>> cancelled_jobs{};
 };
 
+/// Without the nodes that slurmctld is bringing up again by now: what is there is the next job's.
+std::vector<NodeName> still_leaving(Session& session, std::vector<NodeName> nodes, const Log& log) {
+  const auto all = session.scheduler->load_nodes();
+  if (!all) {
+    log.warning("slurmctld_unreachable",
+                {{"why", all.error().what}, {"then", "left to the sweeper"}});
+    return {};
+  }
+  std::vector<NodeName> wanted;
+  for (const Node& node : *all) {
+    const bool is_wanted = is_powering_up(node) || is_allocated(node);
+    if (is_wanted && std::erase(nodes, node.name) > 0) wanted.push_back(node.name);
+  }
+  if (!wanted.empty())
+    log.info("wanted_again", {{"nodes", fold_hostlist(wanted)}, {"n", wanted.size()}});
+  return nodes;
+}
+
 /// Look, plan, act; and again for the nodes whose request was just changing.
 Totals take_away(Session& session, const std::vector<NodeName>& all, const Log& log) {
   Totals totals;
@@ -117,6 +136,7 @@ Totals take_away(Session& session, const std::vector<NodeName>& all, const Log& 
       break;
     }
     std::this_thread::sleep_for(kLookAgain);
+    nodes = still_leaving(session, nodes, log);
   }
   return totals;
 }
@@ -132,11 +152,17 @@ bool put_back(Session& session,
   for (const auto& [job, members] : totals.cancelled_jobs) ids.push_back(job);
   if (!ids.empty()) {
     const auto jobs = session.scheduler->load_jobs(ids);
+    if (!jobs) {
+      log.warning("comment_failed", {{"why", jobs.error().what}});
+      ok = false;
+    }
     for (const Job& job : jobs ? *jobs : std::vector<Job>{}) {
       if (job.is_finished) continue;
       const std::string note = note_resume_timeout(fold_hostlist(totals.cancelled_jobs.at(job.id)));
       auto told = session.scheduler->set_admin_comment(job.id, with_note(job.admin_comment, note));
-      if (!told) log.warning("comment_failed", {{"job", job.id}, {"why", told.error().what}});
+      if (told) continue;
+      log.warning("comment_failed", {{"job", job.id}, {"why", told.error().what}});
+      ok = false;
     }
   }
   std::vector<NodeName> ours;

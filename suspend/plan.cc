@@ -48,15 +48,19 @@ NodeSet plan_requests(SuspendPlan& plan,
 NodeSet plan_instances(SuspendPlan& plan,
                        const MigName& name,
                        const GroupView& group,
-                       const NodeSet& leaving) {
+                       const NodeSet& leaving,
+                       const NodeSet& requested) {
   NodeSet seen;
   std::vector<Instance> doomed;
   for (const Instance& instance : group.instances) {
-    if (leaving.count(instance.name) == 0 || instance.is_queued() ||
-        instance.action == InstanceAction::Deleting)
-      continue;
+    if (leaving.count(instance.name) == 0 || instance.action == InstanceAction::Deleting) continue;
+    if (instance.is_queued()) {
+      if (requested.count(instance.name) > 0) continue;
+      plan.unclear.push_back(instance.name);
+    } else {
+      doomed.push_back(instance);
+    }
     seen.insert(instance.name);
-    doomed.push_back(instance);
   }
   for (std::size_t at = 0; at < doomed.size(); at += kMaxRequestSize) {
     const auto begin = doomed.begin() + static_cast<std::ptrdiff_t>(at);
@@ -98,8 +102,9 @@ SuspendPlan plan_suspend(const Config& config,
     for (const auto& [name, group] : view->second.groups) {
       if (!group.group || !is_owned(group.group->description, cluster, config.nodesets[index].name))
         continue;
-      busy.merge(plan_requests(plan, name, group, leaving));
-      busy.merge(plan_instances(plan, name, group, leaving));
+      NodeSet requested = plan_requests(plan, name, group, leaving);
+      busy.merge(plan_instances(plan, name, group, leaving, requested));
+      busy.merge(requested);
     }
     for (NodeName& node : members) {
       if (busy.count(node) == 0) plan.gone.push_back(std::move(node));

@@ -44,6 +44,9 @@ struct SuspendPlan {
   std::vector<PlannedDeletion> deletions{};
   std::vector<PlannedCancel> cancels{};
   std::vector<KeptRequest> kept{};
+  /// Queued, but no active request accounts for it: the two lists were taken at different moments,
+  /// so look again.
+  std::vector<NodeName> unclear{};
   std::vector<NodeName> gone{};     ///< nothing there (any more), or being deleted: as it should be
   std::vector<NodeName> foreign{};  ///< in no nodeset of ours
   std::vector<UnseenNodes> unseen{};

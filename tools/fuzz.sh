@@ -27,7 +27,12 @@ for name; do
   corpus=$build/corpus/$name
   mkdir -p "$corpus"
   seeds=""
-  for directory in "test/fuzz/seeds/$name" "test/data/$name"; do
+  case $name in
+    resume_file) data=resume ;;
+    wire) data=gce ;;
+    *) data=$name ;;
+  esac
+  for directory in "test/fuzz/seeds/$name" "test/data/$data" "test/data/$data/bad" "test/data/$data/good"; do
     if [ -d "$directory" ]; then seeds="$seeds $directory"; fi
   done
   dictionary=""

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -60,20 +61,22 @@ def run(build, name, cmd, env, timeout, live):
         cmd, cwd=build, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
     lines = []
+    alarm = threading.Timer(timeout, process.kill)
+    alarm.start()
     try:
-        deadline = started + timeout
         for line in process.stdout:
             lines.append(line)
             if live:
                 print("    " + line, end="", flush=True)
-            if time.monotonic() > deadline:
-                process.kill()
-                lines.append(f"killed after {timeout} s\n")
-        code = process.wait(timeout=max(1, deadline - time.monotonic()))
-    except (KeyboardInterrupt, subprocess.TimeoutExpired):
+        code = process.wait()
+    except KeyboardInterrupt:
         process.terminate()
         process.wait(timeout=30)
         raise
+    finally:
+        alarm.cancel()
+    if time.monotonic() - started > timeout:
+        print(f"  {name}: killed after {timeout} s")
     output = "".join(lines)
     counts = count(output, code)
     if counts[1] and not live:
@@ -85,6 +88,9 @@ def run(build, name, cmd, env, timeout, live):
         for line in lines:
             if line.startswith("SKIP"):
                 print("    " + line, end="")
+        closing = [line for line in lines if line.strip() and not line.startswith("===")]
+        if closing:
+            print("    " + closing[-1], end="", flush=True)
     return counts
 
 

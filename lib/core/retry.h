@@ -10,7 +10,7 @@
 namespace flex {
 
 struct RetryPolicy {
-  int limit = 5;  ///< tries in all
+  int limit = 10;  ///< tries in all: about 20 s of waiting, 40 s at most
   std::chrono::milliseconds base{200};
   std::chrono::milliseconds max{10000};
 };

@@ -95,6 +95,8 @@ constexpr Row kRows[] = {
     {"INVALID_GPU_TYPE", "", ErrorKind::Invalid},
     {"AGGREGATE_RESERVATION_NOT_EXIST", "", ErrorKind::Invalid},
     {"QUEUING_INFEASIBLE_NO_CAPACITY", "", ErrorKind::Invalid},
+    // A VM of the name is in the group already: another request asked for it.
+    {"invalid", "already exists", ErrorKind::Precondition},
     {"invalid", "", ErrorKind::Invalid},
     {"required", "", ErrorKind::Invalid},
     {"badRequest", "", ErrorKind::Invalid},

@@ -166,7 +166,7 @@ def what_google_refuses_is_refused_with_the_reason():
         assert api.call('POST', GROUPS, {**GROUP, 'name': 'h', 'versions': [{'instanceTemplate': 'nope'}]})[0] == 400
         assert api.call('POST', GROUPS, {**GROUP, 'name': 'h', 'distributionPolicy': {'targetShape': 'ROUND'}})[0] == 400
         assert api.call('GET', GROUPS + '/nope')[0] == 404
-        assert api.call('GET', '/nothing/here')[0] == 404
+        assert api.call('GET', '/nothing/here')[0] == 400
         assert api.call('GET', GROUPS + '?color=red')[0] == 400
         assert api.call('GET', GROUPS + '?maxResults=x')[0] == 400
         assert api.call('GET', GROUPS + '?fields=items(name')[0] == 400

@@ -104,6 +104,13 @@ class Emulator:
         """set_capacity(b=3): zone us-central1-b has room for 3 VMs in all; -1: no bound."""
         return self.config(capacity={f"{REGION}-{letter}": size for letter, size in zones.items()})
 
+    def fault(self, method, kind, **more):
+        """One fault of this kind at the next call of the method; more: count, after, code, …"""
+        return self._call("POST", "/_emulator/faults", {"method": method, "kind": kind, "count": 1, **more})
+
+    def clear_faults(self):
+        return self._call("DELETE", "/_emulator/faults")
+
     def journal(self, since=0):
         return self._call("GET", f"/_emulator/journal?since={since}")
 

@@ -151,9 +151,9 @@ TEST_CASE("rest_cloud: waits as long as the server asks before it tries again", 
 
 TEST_CASE("rest_cloud: passing trouble is tried again, the rest is not", "[gce]") {
   const auto [status, reason, tries, kind] = GENERATE(table<int, std::string, int, ErrorKind>({
-      {503, "backendError", 5, ErrorKind::Retry},
-      {500, "", 5, ErrorKind::Retry},
-      {403, "rateLimitExceeded", 5, ErrorKind::Retry},
+      {503, "backendError", 10, ErrorKind::Retry},
+      {500, "", 10, ErrorKind::Retry},
+      {403, "rateLimitExceeded", 10, ErrorKind::Retry},
       {400, "invalid", 1, ErrorKind::Invalid},
       {403, "forbidden", 1, ErrorKind::Denied},
       {403, "quotaExceeded", 1, ErrorKind::Quota},

@@ -173,7 +173,7 @@ TEST_CASE("token: is kept, and fetched again shortly before it expires", "[gce]"
 TEST_CASE("token: passing trouble is tried again, a refusal is explained", "[gce]") {
   const auto [status, flavor, tries, kind, words] =
       GENERATE(table<int, std::string, int, ErrorKind, std::string>({
-          {503, "Google", 5, ErrorKind::Retry, "metadata server"},
+          {503, "Google", 10, ErrorKind::Retry, "metadata server"},
           {404, "Google", 1, ErrorKind::Denied, "no service account"},
           {403, "Google", 1, ErrorKind::Denied, "metadata server"},
           {200, "", 1, ErrorKind::Denied, "no metadata server"},

@@ -153,3 +153,60 @@ TEST_CASE("resume: an incomplete look asks for nothing", "[resume]") {
     CHECK(world.cloud.count("insert_request") == 0);
   }
 }
+
+TEST_CASE("resume: a name that is still in use holds up its own request only", "[resume]") {
+  World world;
+  world.cloud.groups.at("hpc-a").instances = {deleting({"a-0"})};
+  world.wants(1, nodes("a", 2));
+  world.wants(2, nodes("a", 2, 2));
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 2);
+  CHECK(outcomes[0].request.job == 2);
+  CHECK(outcomes[0].result == RequestResult::Requested);
+  CHECK(outcomes[1].result == RequestResult::Failed);
+}
+
+TEST_CASE("resume: a finished request that the look did not show does not pass for a new one",
+          "[resume]") {
+  World world;
+  world.cfg.nodesets[0].mig_scope = MigScope::Job;
+  const auto state =
+      GENERATE(RequestState::Succeeded, RequestState::Failed, RequestState::Cancelled);
+  world.wants(1, nodes("a", 2));
+  auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  auto& own = world.cloud.groups.at("hpc-a-j1");
+  REQUIRE(own.requests.size() == 1);
+  own.requests[0].state = state;
+  own.instances.clear();
+  own.group.target_size = 0;  // empty groups are not looked into
+  outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Requested);
+  CHECK(own.requests.size() == 2);
+}
+
+TEST_CASE("resume: a template, region or project that is not there is final", "[resume]") {
+  World world;
+  world.wants(1, nodes("b", 2));
+  world.cloud.next_error("insert_group", {ErrorKind::NotFound, "no such region"});
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(is_permanent(outcomes[0].error));
+}
+
+TEST_CASE("resume: a used-up quota is tried a few times, then left for later", "[resume]") {
+  World world;
+  world.wants(1, nodes("a", 2));
+  world.cloud.next_error("insert_request", {ErrorKind::Quota, "ACTIVE_RESIZE_REQUESTS"});
+  CHECK(world.resume()[0].result == RequestResult::Requested);
+
+  World full;
+  full.wants(1, nodes("a", 2));
+  for (int i = 0; i < 20; ++i)
+    full.cloud.next_error("insert_request", {ErrorKind::Quota, "ACTIVE_RESIZE_REQUESTS"});
+  const auto outcomes = full.resume();
+  CHECK(outcomes[0].result == RequestResult::Failed);
+  CHECK_FALSE(is_permanent(outcomes[0].error));
+  CHECK(full.cloud.count("insert_request") == 4);
+}

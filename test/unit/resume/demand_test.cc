@@ -137,3 +137,15 @@ TEST_CASE("covers: tells whether the named jobs explain all nodes", "[resume]") 
   const std::vector<Job> other{job(6, wanted, 1h)};
   CHECK_FALSE(covers(file, wanted, other));
 }
+
+TEST_CASE("resolve_demand: without file and slurmctld all that is not static is asked for at once",
+          "[resume]") {
+  const Config cfg = two_sets();
+  const std::vector<NodeName> wanted{{"a-0"}, {"a-1"}, {"a-7"}};
+  const auto demand =
+      resolve_demand({.config = cfg, .nodes = wanted, .request = nullptr, .jobs = nullptr});
+  REQUIRE(demand.jobs.size() == 1);
+  CHECK(demand.jobs[0].job.id == 0);
+  CHECK(demand.jobs[0].nodes == nodes("a", 2));
+  CHECK(demand.jobless == std::vector<NodeName>{{"a-7"}});
+}

@@ -12,7 +12,6 @@ using namespace flex::test;
 namespace {
 
 struct World {
-  Config cfg = config({nodeset("a", nodes("a", 8))});
   FakeScheduler scheduler{};
   Demand demand{};
   ResumePlan plan{};
@@ -38,7 +37,8 @@ struct World {
 
   bool report() {
     const Log quiet{[](LogLevel, std::string_view) {}, LogLevel::Error};
-    return apply_to_slurm(scheduler, cfg, {demand, plan, outcomes}, quiet);
+    return release_unwanted(scheduler, demand.unwanted, quiet) &&
+           apply_to_slurm(scheduler, {demand, plan, outcomes}, quiet);
   }
 };
 
@@ -83,9 +83,10 @@ TEST_CASE("give back: an interactive job is not requeued, its nodes end it", "[r
   CHECK(world.scheduler.updates[1].what == "node POWER_DOWN_FORCE");
 }
 
-TEST_CASE("give back: all of a job's nodes go, also those of its other requests", "[resume]") {
+TEST_CASE("give back: the nodes of all of a job's requests go, those that are up stay",
+          "[resume]") {
   World world;
-  world.wants(1, nodes("a", 4));
+  world.wants(1, nodes("a", 4)).nodes = nodes("a", 6);
   world.fails(1, nodes("a", 2), {ErrorKind::Invalid, "bad"});
   CHECK(world.report());
   CHECK(world.scheduler.updates.back().nodes == nodes("a", 4));
@@ -99,8 +100,8 @@ TEST_CASE("give back: nodes whose job is gone are powered down, and a capped job
   world.demand.unwanted = nodes("a", 1, 5);
   CHECK(world.report());
   REQUIRE(world.scheduler.updates.size() == 2);
-  CHECK_THAT(world.scheduler.updates[0].text, ContainsSubstring("VMs live at most 7-00:00:00"));
-  CHECK(world.scheduler.updates[1].nodes == nodes("a", 1, 5));
+  CHECK(world.scheduler.updates[0].nodes == nodes("a", 1, 5));
+  CHECK_THAT(world.scheduler.updates[1].text, ContainsSubstring("VMs live at most 7-00:00:00"));
 }
 
 TEST_CASE("give back: says so if Slurm did not take it", "[resume]") {

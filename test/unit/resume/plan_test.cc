@@ -129,7 +129,7 @@ TEST_CASE("plan_resume: leaves a node with a VM alone and asks for the others", 
   CHECK(plan.left_alone == nodes("a", 1, 1));
   REQUIRE(plan.groups.size() == 1);
   CHECK(plan.groups[0].requests[0].spec.nodes == std::vector<NodeName>{{"a-0"}, {"a-2"}, {"a-3"}});
-  CHECK(plan.groups[0].awaited.empty());
+  CHECK(plan.groups[0].requests[0].awaited.empty());
 }
 
 TEST_CASE("plan_resume: clears an entry whose VM vanished, and waits for one that is leaving",
@@ -139,9 +139,9 @@ TEST_CASE("plan_resume: clears an entry whose VM vanished, and waits for one tha
   fleet[0].groups[{"hpc-a"}].instances = {dead({"a-0"}), deleting({"a-1"})};
   const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
   REQUIRE(plan.groups.size() == 1);
-  REQUIRE(plan.groups[0].dead.size() == 1);
-  CHECK(plan.groups[0].dead[0].name.text == "a-0");
-  CHECK(plan.groups[0].awaited.at({"hpc-a"}) == nodes("a", 2));
+  REQUIRE(plan.groups[0].requests[0].dead.size() == 1);
+  CHECK(plan.groups[0].requests[0].dead[0].name.text == "a-0");
+  CHECK(plan.groups[0].requests[0].awaited.at({"hpc-a"}) == nodes("a", 2));
   CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 4));
 }
 
@@ -223,8 +223,8 @@ TEST_CASE("plan_resume: mig_scope job sees a node's VM in another job's group", 
   CHECK(plan.left_alone == nodes("a", 1));
   REQUIRE(plan.groups.size() == 1);
   CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 3, 1));
-  CHECK(plan.groups[0].awaited.at({"hpc-a-j11"}) == nodes("a", 1, 1));
-  CHECK(plan.groups[0].dead.empty());
+  CHECK(plan.groups[0].requests[0].awaited.at({"hpc-a-j11"}) == nodes("a", 1, 1));
+  CHECK(plan.groups[0].requests[0].dead.empty());
 }
 
 TEST_CASE("plan_resume: nodes without a job get a request each, for the longest time", "[resume]") {
@@ -248,4 +248,19 @@ TEST_CASE("plan_resume: a job over two nodesets asks in both, a capped one is to
   REQUIRE_FALSE(plan.capped.empty());
   CHECK(plan.capped[0].job == 12);
   CHECK(plan.capped[0].run == 604800s);
+}
+
+TEST_CASE("plan_resume: a queued entry that its request has left behind is waited for",
+          "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 4))});
+  auto fleet = empty_group("a");
+  auto& own = fleet[0].groups[{"hpc-a"}];
+  own.instances = {queued({"a-0"}), queued({"a-1"})};
+  own.requests = {request("j1-x", RequestState::Cancelled, nodes("a", 1)),
+                  request("j2-x", RequestState::Succeeded, nodes("a", 1, 1))};
+  const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 2), 4h)), fleet);
+  CHECK(plan.left_alone == nodes("a", 1, 1));
+  REQUIRE(plan.groups.size() == 1);
+  CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 1));
+  CHECK(plan.groups[0].requests[0].awaited.at({"hpc-a"}) == nodes("a", 1));
 }

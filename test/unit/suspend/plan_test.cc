@@ -107,3 +107,14 @@ TEST_CASE("plan_suspend: decides nothing about what it could not see", "[suspend
   CHECK(plan.deletions.empty());
   REQUIRE(plan.unseen.size() == 1);
 }
+
+TEST_CASE("plan_suspend: a queued entry without an active request is looked at again",
+          "[suspend]") {
+  World world;
+  world.own().instances = {queued({"a-0"})};
+  world.own().requests = {request("j1-x", RequestState::Succeeded, nodes("a", 1))};
+  const auto plan = world.plan(nodes("a", 1));
+  CHECK(plan.unclear == nodes("a", 1));
+  CHECK(plan.gone.empty());
+  CHECK(plan.deletions.empty());
+}
