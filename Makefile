@@ -18,11 +18,15 @@ help:
 setup:
 	@tools/setup.sh
 
-build: setup
-	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD) --prefix $(PREFIX) --sysconfdir $(SYSCONFDIR)
+$(BUILD)/build.ninja: | setup
+	@meson setup $(BUILD) --prefix $(PREFIX) --sysconfdir $(SYSCONFDIR)
+
+build: setup $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
-demo: build
+# Without the tests, which take most of a build.
+demo: setup $(BUILD)/build.ninja
+	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend emulator/flex-gce-emulator
 	@python3 tools/demo.py --build $(BUILD)
 
 test: build

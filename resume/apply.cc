@@ -31,8 +31,8 @@ struct Context {
 class RequestRun : public std::enable_shared_from_this<RequestRun> {
  public:
   /// `is_contested`: another process has just created the group, which may not be ready.
-  RequestRun(Context& context, const PlannedRequest& plan, bool is_contested)
-      : context_(context), plan_(plan), is_contested_(is_contested) {}
+  RequestRun(Context& context, PlannedRequest plan, bool is_contested)
+      : context_(context), plan_(std::move(plan)), is_contested_(is_contested) {}
 
   void start() {
     if (plan_.dead.empty()) return await_names(plan_.awaited.begin(), 0);
@@ -71,7 +71,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   static bool are_free(const std::vector<NodeName>& wanted, const std::vector<Instance>& entries) {
     const std::unordered_set<NodeName> names(wanted.begin(), wanted.end());
     return std::none_of(entries.begin(), entries.end(), [&](const Instance& entry) {
-      return names.count(entry.name) > 0;
+      return names.contains(entry.name);
     });
   }
 

@@ -2,6 +2,7 @@
 #include "resume/demand.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -43,6 +44,24 @@ std::vector<Job> jobs_of_file(const ResumeRequest& request) {
   return jobs;
 }
 
+/// The jobs that may hold the nodes, from whoever can say.
+std::vector<Job> jobs_to_serve(const DemandInput& input, const std::vector<NodeName>& nodes) {
+  std::vector<Job> jobs;
+  if (input.jobs != nullptr) {
+    std::copy_if(input.jobs->begin(), input.jobs->end(), std::back_inserter(jobs), holds_nodes);
+    return jobs;
+  }
+  if (input.request != nullptr) return jobs_of_file(*input.request);
+  // Nobody can say whose nodes they are: all or nothing, so that no part of a job is paid for while
+  // it waits for the rest.
+  Job unknown;
+  for (const NodeName& node : nodes) {
+    if (!is_static(input.config, node)) unknown.nodes.push_back(node);
+  }
+  jobs.push_back(std::move(unknown));
+  return jobs;
+}
+
 }  // namespace
 
 Demand resolve_demand(const DemandInput& input) {
@@ -56,21 +75,7 @@ Demand resolve_demand(const DemandInput& input) {
       ordered.push_back(node);
     }
   }
-  std::vector<Job> jobs;
-  if (input.jobs != nullptr) {
-    std::copy_if(input.jobs->begin(), input.jobs->end(), std::back_inserter(jobs), holds_nodes);
-  } else if (input.request != nullptr) {
-    jobs = jobs_of_file(*input.request);
-  }
-  if (input.jobs == nullptr && input.request == nullptr) {
-    // Nobody can say whose nodes they are: all or nothing, so that no part of a job is paid for
-    // while it waits for the rest.
-    Job unknown;
-    for (const NodeName& node : ordered) {
-      if (!is_static(input.config, node)) unknown.nodes.push_back(node);
-    }
-    jobs.push_back(std::move(unknown));
-  }
+  std::vector<Job> jobs = jobs_to_serve(input, ordered);
   std::sort(jobs.begin(), jobs.end(), outlives);
   for (Job& job : jobs) {
     std::vector<NodeName> mine;
@@ -86,8 +91,8 @@ Demand resolve_demand(const DemandInput& input) {
     }
   }
   for (const NodeName& node : ordered) {
-    if (open.count(node) == 0) continue;
-    const bool is_unwanted = was_for_a_job.count(node) > 0 && !is_static(input.config, node);
+    if (!open.contains(node)) continue;
+    const bool is_unwanted = was_for_a_job.contains(node) && !is_static(input.config, node);
     (is_unwanted ? demand.unwanted : demand.jobless).push_back(node);
   }
   return demand;
@@ -100,11 +105,11 @@ bool covers(const ResumeRequest& request,
   for (const ResumeRequest::JobEntry& entry : request.jobs) named.insert(entry.id);
   std::unordered_set<NodeName> covered;
   for (const Job& job : jobs) {
-    if (named.count(job.id) > 0 && holds_nodes(job))
+    if (named.contains(job.id) && holds_nodes(job))
       covered.insert(job.nodes.begin(), job.nodes.end());
   }
   return std::all_of(
-      nodes.begin(), nodes.end(), [&](const NodeName& node) { return covered.count(node) > 0; });
+      nodes.begin(), nodes.end(), [&](const NodeName& node) { return covered.contains(node); });
 }
 
 }  // namespace flex

@@ -90,7 +90,7 @@ class Planner {
     if (missing.empty()) return;
     const RunDuration duration =
         run_duration(nodeset, job == nullptr ? std::nullopt : job->time_limit);
-    if (duration.is_capped) {
+    if (duration.is_capped && job != nullptr && job->time_limit) {
       plan_.capped.push_back({.job = id, .time_limit = *job->time_limit, .run = duration.run});
     }
     std::map<MigName, std::vector<NodeName>> by_group;
@@ -195,8 +195,8 @@ class Planner {
     std::vector<NodeName> missing;
     for (NodeName& node : nodes) {
       const auto entry = holdings.entries.find(node);
-      const bool is_requested = holdings.requested.count(node) > 0;
-      const bool is_served = holdings.served.count(node) > 0;
+      const bool is_requested = holdings.requested.contains(node);
+      const bool is_served = holdings.served.contains(node);
       const bool is_backed = is_requested || (entry != holdings.entries.end() &&
                                               has_vm(*entry->second.instance, is_served));
       (is_backed ? plan_.left_alone : missing).push_back(std::move(node));

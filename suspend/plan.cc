@@ -25,7 +25,7 @@ NodeSet plan_requests(SuspendPlan& plan,
     if (!request.is_active()) continue;
     std::vector<NodeName> mine;
     for (const NodeName& node : request.nodes) {
-      if (leaving.count(node) > 0) mine.push_back(node);
+      if (leaving.contains(node)) mine.push_back(node);
     }
     if (mine.empty()) continue;
     queued.insert(mine.begin(), mine.end());
@@ -53,9 +53,9 @@ NodeSet plan_instances(SuspendPlan& plan,
   NodeSet seen;
   std::vector<Instance> doomed;
   for (const Instance& instance : group.instances) {
-    if (leaving.count(instance.name) == 0 || instance.action == InstanceAction::Deleting) continue;
+    if (!leaving.contains(instance.name) || instance.action == InstanceAction::Deleting) continue;
     if (instance.is_queued()) {
-      if (requested.count(instance.name) > 0) continue;
+      if (requested.contains(instance.name)) continue;
       plan.unclear.push_back(instance.name);
     } else {
       doomed.push_back(instance);
@@ -107,7 +107,7 @@ SuspendPlan plan_suspend(const Config& config,
       busy.merge(requested);
     }
     for (NodeName& node : members) {
-      if (busy.count(node) == 0) plan.gone.push_back(std::move(node));
+      if (!busy.contains(node)) plan.gone.push_back(std::move(node));
     }
   }
   return plan;

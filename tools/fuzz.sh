@@ -13,7 +13,7 @@ if ! command -v clang++ >/dev/null; then
   exit 0
 fi
 if [ ! -f "$build/build.ninja" ]; then
-  CC=clang CXX=clang++ meson setup "$build" -Dfuzz=true -Dtests=false -Dbuildtype=debugoptimized >/dev/null
+  CC=clang CXX=clang++ meson setup "$build" -Dfuzz=true -Dtests=false >/dev/null
 fi
 ninja -C "$build" fuzzers
 

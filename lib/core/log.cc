@@ -4,6 +4,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/duration.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -16,12 +17,10 @@ namespace flex {
 namespace {
 
 bool needs_quotes(std::string_view value) {
-  if (value.empty()) return true;
-  for (const char c : value) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7f)
-      return true;
-  }
-  return false;
+  return value.empty() || std::any_of(value.begin(), value.end(), [](char c) {
+           return static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\' ||
+                  c == 0x7f;
+         });
 }
 
 void append_value(std::string& line, std::string_view value) {

@@ -18,6 +18,7 @@ namespace flex {
 template <class Tag>
 struct Name {
   std::string text{};
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the defaulted <=> for a 0
   friend auto operator<=>(const Name&, const Name&) = default;
 
   [[nodiscard]] bool empty() const { return text.empty(); }

@@ -13,11 +13,14 @@
 
 namespace flex {
 
+// NOLINTBEGIN(readability-identifier-naming): constants, used as plain numbers
 enum ExitCode : int {
   kExitOk = 0,
   kExitFailed = 1,  ///< something failed; the sweeper picks it up
   kExitUsage = 2,   ///< bad usage or bad config
 };
+
+// NOLINTEND(readability-identifier-naming)
 
 /// Opens /dev/null on each of the descriptors 0, 1, 2 that is closed (Slurm 22.05 closes them all),
 /// unblocks the signals that slurmctld 22.05 leaves blocked, ignores SIGPIPE, forbids core dumps (a
