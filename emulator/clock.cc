@@ -36,7 +36,7 @@ double steady_wall() {
 }
 
 std::string format_stamp(double epoch) {
-  constexpr std::int64_t kPacific = -8 * 3600;
+  constexpr std::int64_t kPacific = -8LL * 3600;
   const auto millis = static_cast<std::int64_t>(std::llround(epoch * 1000.0));
   return fmt::format("{}.{:03}-08:00", civil(millis / 1000 + kPacific), millis % 1000);
 }

@@ -17,13 +17,24 @@ HEAD = '''// SPDX-License-Identifier: GPL-2.0-or-later
 // The shapes of the Compute v1 API that the emulator serves. Written by gen_shapes.py: don't edit.
 #include "emulator/shapes.h"
 
+#include <string_view>
+
 namespace flex::emulator {
 
-const char* shapes_json() {
-  // clang-format off
-  return'''
-TAIL = ''';
-  // clang-format on
+namespace {
+
+// One literal a line: a compiler need not take more than 64 KiB in one.
+// clang-format off
+constexpr std::string_view kLines[] = {'''
+TAIL = '''};
+// clang-format on
+
+}  // namespace
+
+std::string shapes_json() {
+  std::string text;
+  for (const std::string_view line : kLines) text += line;
+  return text;
 }
 
 }  // namespace flex::emulator'''
@@ -84,7 +95,7 @@ def main():
         tree = shapes(json.load(file))
     print(HEAD)
     for line in lines(tree):
-        print('      R"~(' + line + ')~"')
+        print('    R"~(' + line + ')~",')
     print(TAIL)
 
 

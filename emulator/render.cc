@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace flex::emulator {
 
 namespace {
@@ -49,7 +51,7 @@ Json scheduling_of(const World& world, const Vm& vm) {
     scheduling = member(member(thing->second.body, "properties"), "scheduling");
   if (!scheduling.is_object()) scheduling = Json::object();
   if (vm.ends > 0) {
-    const auto seconds = static_cast<std::int64_t>(vm.ends - vm.created + 0.5);
+    const auto seconds = static_cast<std::int64_t>(std::llround(vm.ends - vm.created));
     scheduling["maxRunDuration"] = {{"seconds", std::to_string(seconds)}};
   }
   return scheduling;

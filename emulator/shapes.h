@@ -15,7 +15,7 @@
 namespace flex::emulator {
 
 /// The generated table as JSON text.
-[[nodiscard]] const char* shapes_json();
+[[nodiscard]] std::string shapes_json();
 
 struct FieldShape {
   std::string type{};     ///< string, bool, int32, int64, uint64, double, enum, message, any …

@@ -76,7 +76,7 @@ Problem check_field(const Shapes& shapes,
   if (field.is_map) {
     if (!value.is_object()) return wrong_type(path, "map", value);
     for (const auto& [key, item] : value.items())
-      if (auto bad = check_value(shapes, field, item, path + "." + key)) return bad;
+      if (auto bad = check_value(shapes, field, item, fmt::format("{}.{}", path, key))) return bad;
     return std::nullopt;
   }
   if (!field.is_repeated) return check_value(shapes, field, value, path);
@@ -136,7 +136,7 @@ std::optional<std::string> check_message(const Shapes& shapes,
   if (shape == nullptr) return std::nullopt;
   if (!value.is_object()) return wrong_type(path.empty() ? "body" : path, message, value);
   for (const auto& [key, item] : value.items()) {
-    const std::string where = path.empty() ? key : path + "." + key;
+    const std::string where = path.empty() ? key : fmt::format("{}.{}", path, key);
     const auto field = shape->find(key);
     if (field == shape->end())
       return fmt::format(

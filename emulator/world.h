@@ -53,7 +53,7 @@ enum class VmEnd { Deleted, LeaseOver, Vanished };
 
 class World {
  public:
-  World(Settings settings, std::function<double()> wall);
+  World(Settings initial, std::function<double()> wall);
 
   Settings settings;
   VirtualClock clock;
