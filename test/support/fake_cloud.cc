@@ -274,11 +274,13 @@ void FakeCloud::delete_instances(const MigName& group,
     if (!found) return found.error();
     if (instances.size() > kMaxRequestSize)
       return Error{ErrorKind::Invalid, "too many instances at once", "TOO_MANY"};
-    // One that is not there is skipped, as the real call does when asked.
+    // One that is not there is skipped, as the real call does when asked; a queued one stays until
+    // its request is cancelled.
     std::erase_if((*found)->instances, [&](const Instance& entry) {
-      return std::any_of(instances.begin(), instances.end(), [&](const Instance& given) {
-        return given.name == entry.name;
-      });
+      return !entry.is_queued() &&
+             std::any_of(instances.begin(), instances.end(), [&](const Instance& given) {
+               return given.name == entry.name;
+             });
     });
     return start_operation("delete_instances");
   });
