@@ -79,13 +79,24 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
     context_.cloud.insert_request(
         plan_.spec, [self = shared_from_this(), tries](Result<Operation> got) {
           if (got && got->is_done && got->error) return self->fail(to_error(*got->error));
-          if (got) return self->context_.note(self->plan_, RequestResult::Requested, {});
+          if (got) return self->accepted(*got);
           if (got.error().kind == ErrorKind::AlreadyExists)
             return self->check_existing(got.error());
           if (!self->may_pass(got.error(), tries)) return self->fail(got.error());
           self->context_.cloud.after(self->context_.wait.poll,
                                      [self, tries] { self->ask(tries + 1); });
         });
+  }
+
+  void accepted(const Operation& operation) {
+    if (!context_.wait.settle || operation.is_done)
+      return context_.note(plan_, RequestResult::Requested, {});
+    context_.cloud.wait_operation(operation, [self = shared_from_this()](const Result<Done>& got) {
+      // No word in time is no refusal: the next look shows whether the request is there.
+      if (got || got.error().kind == ErrorKind::Retry)
+        return self->context_.note(self->plan_, RequestResult::Requested, {});
+      self->fail(got.error());
+    });
   }
 
   /// Refusals that a moment may mend: a group that is not ready, a name that is just going, a quota
