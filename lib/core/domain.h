@@ -60,7 +60,8 @@ struct Partition {
   std::vector<NodeName> nodes{};
   std::optional<Seconds> max_time{};
   std::optional<Seconds> default_time{};
-  Seconds resume_timeout{};  ///< 0: the global one
+  Seconds resume_timeout{};                 ///< 0: the global one
+  bool resume_timeout_is_infinite = false;  ///< INFINITE, which Slurm knows from 25.05 on
   Seconds suspend_timeout{};
 };
 
