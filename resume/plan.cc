@@ -145,11 +145,12 @@ class Planner {
                               .restart_count = ask.job == nullptr ? 0 : ask.job->restart_count,
                               .attempt = 1,
                               .nodes = {begin, end}});
-      request.spec = {.name = request_name(request.key),
-                      .group = name,
-                      .description = request_description(id, request.key.nodes),
-                      .nodes = request.key.nodes,
-                      .run_duration = ask.run};
+      request.spec = {
+          .name = request_name(request.key),
+          .group = name,
+          .description = request_description(id, request.key.nodes, request.key.attempt),
+          .nodes = request.key.nodes,
+          .run_duration = ask.run};
       note_names(request, holdings_[index], name);
       group.requests.push_back(std::move(request));
     }

@@ -114,6 +114,7 @@ struct ProviderError {
 struct Instance {
   NodeName name{};
   std::string url{};  ///< empty while queued
+  std::string id{};   ///< of the VM, another for the next one of the same name; may be empty
   InstanceStatus status = InstanceStatus::None;
   InstanceAction action = InstanceAction::None;
   std::optional<TimePoint> terminates{};  ///< the VM's hard end
