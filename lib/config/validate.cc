@@ -58,6 +58,16 @@ void check_reservation(const NodesetConfig& nodeset, const Marks& marks, Problem
                "remove it: Flex Start VMs never come from a reservation");
 }
 
+void check_retry(const NodesetConfig& nodeset, const Marks& marks, Problems& problems) {
+  const RetryConfig& retry = nodeset.retry;
+  if (retry.max >= retry.base) return;
+  problems.add(
+      marks.at(marks.has("retry.max") ? "retry.max" : "retry.base"),
+      fmt::format(
+          "retry.max {}s is less than retry.base {}s", retry.max.count(), retry.base.count()),
+      "the delay grows from base to max");
+}
+
 /// Placement is a policy of a group, so each job needs a group of its own.
 void apply_placement(Config& config, NodesetConfig& nodeset, const Marks& marks) {
   if (nodeset.placement.max_distance == 0) return;
@@ -184,6 +194,7 @@ void validate(Config& config, const Sources& sources, Problems& problems) {
     check_required(nodeset, marks, problems);
     check_static_nodes(nodeset, marks, problems);
     check_reservation(nodeset, marks, problems);
+    check_retry(nodeset, marks, problems);
     apply_placement(config, nodeset, marks);
   }
   check_region(config, sources, problems);
