@@ -90,10 +90,12 @@ struct Config {
   /// Things that are allowed but that the admin should hear about, each with its place.
   std::vector<std::string> warnings{};
 
-  /// Where a node is: which nodeset, and the how-manieth of its nodes. Built by load_config.
+  /// Where a node is: which nodeset, the how-manieth of its nodes, and whether it is one of its
+  /// static ones. Built by load_config.
   struct Place {
     std::size_t nodeset = 0;
     std::size_t index = 0;
+    bool is_static = false;
   };
 
   std::unordered_map<NodeName, Place> places{};

@@ -117,6 +117,15 @@ void check_region(Config& config, const Sources& sources, Problems& problems) {
   }
 }
 
+/// Those of its static nodes that are its own.
+void mark_static(Config& config, std::size_t index) {
+  for (const NodeName& node : config.nodesets[index].static_nodes) {
+    const auto place = config.places.find(node);
+    if (place != config.places.end() && place->second.nodeset == index)
+      place->second.is_static = true;
+  }
+}
+
 /// Fills places; a node is in one nodeset.
 void place_nodes(Config& config, const Sources& sources, Problems& problems) {
   for (std::size_t i = 0; i < config.nodesets.size(); ++i) {
@@ -127,6 +136,7 @@ void place_nodes(Config& config, const Sources& sources, Problems& problems) {
           config.places.try_emplace(nodeset.nodes[n], Config::Place{.nodeset = i, .index = n});
       if (!is_new) shared[place->second.nodeset].push_back(nodeset.nodes[n]);
     }
+    mark_static(config, i);
     for (const auto& [other, nodes] : shared) {
       problems.add(sources.nodesets[i].at("nodes"),
                    fmt::format("nodesets '{}' and '{}' both have {}",

@@ -137,6 +137,14 @@ TEST_CASE("parse_config: knows the place of every node and of no other", "[confi
   CHECK(config.find({"a-4"}) == nullptr);
 }
 
+TEST_CASE("parse_config: knows of every node whether it is static", "[config]") {
+  const Config config = good(minimal("    static_nodes: a-[1-2]\n"));
+  CHECK_FALSE(config.find({"a-0"})->is_static);
+  CHECK(config.find({"a-1"})->is_static);
+  CHECK(config.find({"a-2"})->is_static);
+  CHECK_FALSE(config.find({"a-3"})->is_static);
+}
+
 TEST_CASE("parse_config: takes an endpoint with a slash at its end without the slash", "[config]") {
   const Config config = good(minimal("", "api: {endpoint: 'http://127.0.0.1:8080/'}\n"));
   CHECK(config.api.endpoint == "http://127.0.0.1:8080");
