@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "resume/apply.h"
 
+#include "lib/fleet/groups.h"
 #include "lib/gce/errors.h"
 
 #include <fmt/format.h>
@@ -124,8 +125,10 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
           }
           if (found->is_active())
             return self->context_.note(self->plan_, RequestResult::Existing, {});
-          next_free_attempt(self->plan_.key, *got);
-          self->plan_.spec.name = request_name(self->plan_.key);
+          RequestKey& key = self->plan_.key;
+          next_free_attempt(key, *got);
+          self->plan_.spec.name = request_name(key);
+          self->plan_.spec.description = request_description(key.job, key.nodes, key.attempt);
           self->ask(0);
         });
   }
