@@ -57,30 +57,6 @@ std::uint32_t to_state(NodeRequest request) {
   return NO_VAL;
 }
 
-std::string_view to_string(NodeRequest request) {
-  switch (request) {
-    case NodeRequest::PowerUp:
-      return "POWER_UP";
-    case NodeRequest::PowerDown:
-      return "POWER_DOWN";
-    case NodeRequest::PowerDownForce:
-      return "POWER_DOWN_FORCE";
-    case NodeRequest::PowerDownAsap:
-      return "POWER_DOWN_ASAP";
-    case NodeRequest::Down:
-      return "DOWN";
-    case NodeRequest::Idle:
-      return "IDLE";
-    case NodeRequest::Resume:
-      return "RESUME";
-    case NodeRequest::Drain:
-      return "DRAIN";
-    case NodeRequest::Undrain:
-      return "UNDRAIN";
-  }
-  return "?";
-}
-
 /// Runs one load call and gives its answer to the owner; null where nothing has changed.
 template <class Owner, class Call>
 Result<Owner> load_change(std::string_view doing, Call&& call) {
