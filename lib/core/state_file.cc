@@ -145,7 +145,11 @@ Result<std::string> read_small_file(const std::string& path, std::size_t limit) 
 }
 
 Result<Done> make_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), kDirectoryMode) == 0) return Done{};
+  if (::mkdir(path.c_str(), kDirectoryMode) == 0) {
+    // Whatever the umask is.
+    if (::chmod(path.c_str(), kDirectoryMode) == 0) return Done{};
+    return to_error(errno, "set the mode of", path);
+  }
   const int number = errno;
 
   struct stat info {};
@@ -166,6 +170,7 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
                  "LOCKED"};
   }
   const std::string pid = fmt::format("{}\n", ::getpid());
+  ::fchmod(file.get(), kFileMode);  // for those who want to know whose it is; no harm if it fails
   if (::ftruncate(file.get(), 0) != 0) return to_error(errno, "write", path);
   if (const int number = write_all(file.get(), pid); number != 0)
     return to_error(number, "write", path);

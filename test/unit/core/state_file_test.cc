@@ -113,8 +113,10 @@ TEST_CASE("read_small_file: a file that is missing, too large or none is an erro
 
 TEST_CASE("make_directory: makes it once, and not where something else is", "[core]") {
   const Scratch scratch;
+  const mode_t before = ::umask(077);
   REQUIRE(make_directory(scratch / "dir"));
-  CHECK((mode_of(scratch / "dir") & 0027U) == (0750 & ~::umask(::umask(0)) & 0027U));
+  ::umask(before);
+  CHECK(mode_of(scratch / "dir") == 0750);
   CHECK(make_directory(scratch / "dir"));
   CHECK(make_directory(scratch / "no/dir").error().kind == ErrorKind::NotFound);
   std::ofstream(scratch / "file") << "x";
@@ -124,9 +126,12 @@ TEST_CASE("make_directory: makes it once, and not where something else is", "[co
 TEST_CASE("FileLock: one at a time, and says whose it is", "[core]") {
   const Scratch scratch;
   const std::string path = scratch / "sweeper.lock";
+  const mode_t before = ::umask(077);
   auto lock = FileLock::acquire(path);
+  ::umask(before);
   REQUIRE(lock);
   CHECK(*read_small_file(path, 100) == fmt::format("{}\n", ::getpid()));
+  CHECK(mode_of(path) == 0640);
   // A second descriptor is as good as a second process.
   const auto second = FileLock::acquire(path);
   REQUIRE_FALSE(second);
