@@ -31,7 +31,7 @@ constexpr std::size_t kFewJobs = 8;
 // long.
 constexpr std::uint16_t kMaxPatience = 20;
 // How long a list may be believed that is only asked for its changes.
-constexpr std::chrono::minutes kFullRefresh{10};
+constexpr std::chrono::minutes kFullRefresh{1};
 
 std::uint32_t to_state(NodeRequest request) {
   switch (request) {
