@@ -27,7 +27,7 @@ build: setup $(BUILD)/build.ninja
 
 # Without the tests, which take most of a build.
 demo: setup $(BUILD)/build.ninja
-	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend emulator/flex-gce-emulator
+	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator
 	@python3 tools/demo.py --build $(BUILD)
 
 test: build
