@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeper/memory.h"
 
-#include <nlohmann/json.hpp>
-
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace flex {
 
@@ -79,8 +78,8 @@ Memory from_json(const Json& json) {
 
 const Sighting& Memory::see(std::string_view rule, std::string_view key, TimePoint now) {
   Sighting& sighting = sightings[join(rule, key)];
-  const bool is_new = sighting.count == 0 || now - sighting.last > longest_gap ||
-                      now < sighting.last;
+  const bool is_new =
+      sighting.count == 0 || now - sighting.last > longest_gap || now < sighting.last;
   if (is_new) sighting = {.first = now, .last = now, .count = 0, .round = 0};
   if (sighting.count > 0 && sighting.round == round) return sighting;
   sighting.last = now;

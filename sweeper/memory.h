@@ -52,7 +52,8 @@ struct Memory {
   std::map<std::string, Stopped> stopped{};              ///< by nodeset
   std::map<JobId, TimePoint> notes{};                    ///< when a job's comment was last written
 
-  /// One more sighting, if it is the round's first of this. A gap of more than `longest_gap` since the last one starts anew.
+  /// One more sighting, if it is the round's first of this. A gap of more than `longest_gap` since
+  /// the last one starts anew.
   const Sighting& see(std::string_view rule, std::string_view key, TimePoint now);
   /// Null if it was not seen in the last round.
   [[nodiscard]] const Sighting* find(std::string_view rule, std::string_view key) const;

@@ -64,7 +64,8 @@ TEST_CASE("memory is written down and read again") {
 }
 
 TEST_CASE("anything else is refused, not believed") {
-  for (const char* text : {"", "{", "[]", "{}", R"({"version":2})", R"({"version":1,"sightings":[]})", "nul"}) {
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"version":2})", R"({"version":1,"sightings":[]})", "nul"}) {
     CHECK_FALSE(parse_memory(text));
   }
 }
