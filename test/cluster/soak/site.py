@@ -71,17 +71,21 @@ def add_foreigners(cluster):
                  {"name": FOREIGN_VM})
     cluster.wait_for(lambda: [emulator.vms().get(name) for name in (FOREIGN_MEMBER, FOREIGN_VM)] ==
                      ["RUNNING"] * 2, 20, "the foreign VMs")
-    return foreigners(emulator.state())
+    return foreigners(emulator)
 
 
 def is_foreign(name):
     return name in (FOREIGN_GROUP, FOREIGN_MEMBER, FOREIGN_VM)
 
 
-def foreigners(state):
-    """All that is known of them; it must stay as it is."""
-    return [{key: value for key, value in thing.items() if key != "ends"}
-            for thing in state["groups"] + state["vms"] if is_foreign(thing["name"])]
+def foreigners(emulator):
+    """What must stay as it is; another one of the same name would have another id."""
+    found = []
+    for path in (f"regions/{REGION}/instanceGroupManagers/{FOREIGN_GROUP}",
+                 f"zones/{REGION}-c/instances/{FOREIGN_MEMBER}", f"zones/{REGION}-c/instances/{FOREIGN_VM}"):
+        thing = emulator.api("GET", path)
+        found.append({key: thing.get(key) for key in ("name", "id", "status", "targetSize", "description")})
+    return found
 
 
 def add_faults(emulator, dice):
