@@ -69,4 +69,6 @@ def test_a_job_that_did_not_complete_has_to_say_why():
     assert problem("NODE_FAIL", lost_nodes=["n-0"]), "it could have been requeued"
     assert not problem("NODE_FAIL", lost_nodes=["n-0"], Requeue="0")
     assert problem("NODE_FAIL", Requeue="0")
+    assert problem("NODE_FAIL", Requeue="0", AdminComment="flex: VMs end 12:00")
+    assert not problem("NODE_FAIL", Requeue="0", AdminComment="flex: lost n-0: its VM is gone")
     assert problem("TIMEOUT", AdminComment="flex: VMs end 12:00")

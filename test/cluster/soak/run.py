@@ -143,7 +143,11 @@ class Run:
 
     def _advance(self, event):
         seconds = int(event.between(0, 100, 500))
+        self._watch()
+        soon = self.emulator.state()["time"] + seconds / site.TIME_FACTOR
+        self._vms = {name: min(ends, 1) if ends <= soon else ends for name, ends in self._vms.items()}
         self.emulator.advance(seconds)
+        self._watch()
         return f"{seconds} s"
 
     # Restarts
