@@ -5,7 +5,7 @@ import json
 import threading
 import time
 
-from harness.conf import Nodeset
+from harness.conf import Nodeset, to_yaml
 from harness.emulator import REGION, Emulator
 from harness.slurm import Cluster
 from sweeper_site import Moment
@@ -47,7 +47,7 @@ class Desk:
 
     def submit(self, nodeset, *options):
         """A job in the queue; its id."""
-        return self.cluster.sbatch("-p", nodeset, "--time=10", *(options or ["-N1"]))
+        return self.cluster.sbatch("-p", nodeset, "--time=10", *options)
 
     def queued(self, *nodes):
         """Until all of them are in the queue; the names of their requests."""
@@ -66,15 +66,14 @@ class Desk:
         return job
 
     def round(self, code=0):
-        # Two rounds in one second would be one sighting.
-        time.sleep(1.05)
         done = self.cluster.sweep()
         assert done.returncode == code, f"exit {done.returncode}\n{done.stderr}\n{self.cluster.log_tails(30)}"
         return self.now
 
-    def rounds(self, condition, most=3):
+    def rounds(self, condition, most=3, apart=0.0):
         """Rounds until it is so; no more than `most`."""
         for _ in range(most):
+            time.sleep(apart)
             self.round()
             self.emulator.wait(operations=0)
             if condition(self.now):
@@ -84,9 +83,6 @@ class Desk:
     def wait(self, condition, seconds, what):
         return self.cluster.wait_for(lambda: condition(self.now), seconds, what, interval=0.3)
 
-    def finish(self, *jobs):
-        self.cluster.scancel(*jobs)
-
     def config(self, name, **changes):
         """Another configuration file; its path. A section is merged, a None takes a key away."""
         settings = json.loads(json.dumps(self.cluster.flex_config))
@@ -94,7 +90,6 @@ class Desk:
             if isinstance(value, dict):
                 value = {**settings.get(key, {}), **value}
             settings[key] = value
-        from harness.conf import to_yaml
         settings = {key: value for key, value in settings.items() if value is not None}
         return self.cluster.sandbox.write(f"etc/{name}", to_yaml(settings), 0o600)
 

@@ -18,6 +18,11 @@ NOT_UP = {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_U
           "COMPLETING"}
 
 
+def is_write(call):
+    """Some calls that only read are POSTs."""
+    return call["verb"] != "GET" and not call["method"].endswith((".listManagedInstances", ".wait"))
+
+
 def records(cluster, kind):
     text = cluster.slurm("scontrol", "show", kind, check=False).stdout
     return [parse_record(part) for part in text.split("\n\n") if "=" in part]
@@ -65,7 +70,7 @@ class Moment:
 
     def is_held(self, job):
         record = self.jobs[job]
-        return record["JobState"] == "PENDING" and record["Reason"].startswith("JobHeld")
+        return record["JobState"] == "PENDING" and record["Priority"] == "0"
 
     # Cloud
 
@@ -138,6 +143,7 @@ class Stage:
         self.job = {}
         self.history = []   # of Moments
         self.marks = set()  # what one scene tells another
+        self.journal_start = 0
         self.plays = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -204,6 +210,6 @@ class Stage:
         return self.history[-1]
 
     def inserts(self, node):
-        """The calls that asked for the node."""
-        return [call for call in self.emulator.calls("resizeRequests.insert")
+        """The calls that asked for the node, since the scenes began."""
+        return [call for call in self.emulator.calls("resizeRequests.insert", self.journal_start)
                 if node in [entry["name"] for entry in (call["body"] or {}).get("instances", [])]]

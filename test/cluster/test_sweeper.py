@@ -9,9 +9,8 @@ import time
 import pytest
 
 from sweeper_scenes import FOREIGN, SCENES, foreign
-from sweeper_site import Moment
+from sweeper_site import Moment, is_write
 
-WRITES = ("POST", "PUT", "PATCH", "DELETE")
 OUTAGE = 20
 
 
@@ -28,8 +27,28 @@ def test_two_jobs_of_one_nodeset_never_share_a_fate(stage):
     assert stage.now.state(stage.job["right"]) == "CONFIGURING"
 
 
+# Cost
+
+def test_a_day_of_rounds_takes_few_calls_and_no_more_memory(still):
+    assert still.join() == 0, still.cluster.log("day.out")
+    calls = still.calls_made()
+    groups = len(still.now.groups)
+    assert groups == 2
+    assert set(calls) <= {"regionInstanceGroupManagers.list", "regionInstanceGroupManagers.listManagedInstances",
+                          "regionInstanceGroupManagerResizeRequests.list"}, calls
+    assert sum(calls.values()) <= still.ROUNDS * (1 + 2 * groups), calls
+    assert sum(calls.values()) >= still.ROUNDS, calls
+    settled = [size for number, size in still.sizes if number >= still.SETTLED]
+    assert len(settled) >= 5, still.sizes
+    print(f"VmRSS in KiB: after {still.SETTLED} rounds {settled[0]}, at the end {settled[-1]}, most {max(settled)}")
+    assert settled[-1] - settled[0] <= 2048, settled
+    assert still.now.queued("wait-0") and still.now.is_up("up-0", "up-1")
+
+
+# All at once
+
 def writes(stage, since):
-    return [call for call in stage.emulator.journal(since) if call["verb"] in WRITES]
+    return [call for call in stage.emulator.journal(since) if is_write(call)]
 
 
 def last_call(stage):
