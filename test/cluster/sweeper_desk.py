@@ -21,7 +21,7 @@ NODESETS = [
     Nodeset("left", 3, C),
     Nodeset("bad", 2, C),
     Nodeset("again", 2, {**C, "retry": {"base": "1s", "limit": 2}}),
-    Nodeset("hold", 2, {**C, "provision_timeout": "8s", "on_timeout": "hold"}),
+    Nodeset("hold", 2, {**C, "provision_timeout": "7s", "on_timeout": "hold"}),
     Nodeset("back", 1, {**C, "provision_timeout": "3s"}),
     Nodeset("quota", 1, {**C, "retry": {"base": "1s"}}),
     Nodeset("refused", 2, C),

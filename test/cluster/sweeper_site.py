@@ -114,6 +114,7 @@ class Play:
         self.waits = None
         self.deadline = 0.0
         self.error = None
+        self.began, self.ended = time.monotonic(), 0.0
         self.over = threading.Event()
 
     def go_on(self, cluster, now):
@@ -126,10 +127,13 @@ class Play:
                     f"{self.name}: waited {self.waits.seconds} s for {self.waits.what}\n"
                     f"{cluster.situation()}")), now)
         except StopIteration:
-            self.over.set()
+            self._end(None)
         except Exception as error:  # it is raised again in the scene's test
-            self.error = error
-            self.over.set()
+            self._end(error)
+
+    def _end(self, error):
+        self.error, self.ended = error, time.monotonic()
+        self.over.set()
 
     def _wait_for(self, waits, now):
         self.waits, self.deadline = waits, now.at + waits.seconds
@@ -182,6 +186,7 @@ class Stage:
         if not play.over.wait(seconds):
             waits = play.waits.what if play.waits else "its start"
             raise Timeout(f"scene {name} is not over, it waits for {waits}\n{self.trouble}")
+        print(f"took {play.ended - play.began:.1f} s")
         if play.error is not None:
             raise play.error
 

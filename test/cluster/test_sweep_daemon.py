@@ -82,9 +82,10 @@ def test_a_bad_file_is_refused_on_sighup_and_a_good_one_is_taken(daemon):
         daemon.write_flex_config(settings)
         daemon.flex_config = kept
         daemon.reload_sweeper()
-        time.sleep(2.5)
+        daemon.wait_for(lambda: "event=reloaded" in daemon.log(log)[start:], 10, "the good file to be taken")
+        time.sleep(1.5)
         before = daemon.sweeper_status()["round"]
-        time.sleep(4)
+        time.sleep(3)
         assert daemon.sweeper_status()["round"] <= before + 1
     finally:
         daemon.sandbox.write("etc/flex-start.yaml", good, 0o600)
@@ -98,7 +99,7 @@ def test_a_bad_file_is_refused_on_sighup_and_a_good_one_is_taken(daemon):
 
 def test_status_is_whole_at_any_moment_and_says_what_there_is(daemon):
     path, rounds, beats = daemon.sweeper_dir / "status.json", set(), set()
-    end = time.monotonic() + 4
+    end = time.monotonic() + 3.3
     while time.monotonic() < end:
         status = json.loads(path.read_text(encoding="utf-8"))
         assert {"cluster", "pid", "round", "last_round", "nodesets", "requests", "actions"} <= set(status)
@@ -174,7 +175,7 @@ def test_where_slurmctld_is_not_it_stays_passive(desk):
     try:
         cluster.wait_for(lambda: log.exists() and re.search("passive", log.read_text(encoding="utf-8")), 20,
                          "it to say that it is passive")
-        time.sleep(3)
+        time.sleep(2.2)
         assert child.poll() is None
         assert len(desk.emulator.journal()) == calls
         assert log.read_text(encoding="utf-8").count("passive") <= 2, "it says so again and again"
