@@ -12,6 +12,7 @@ from sweeper_site import Moment
 
 C = {"zones": [f"{REGION}-c"]}  # has no room
 INSERT = "regionInstanceGroupManagerResizeRequests.insert"
+GROUP = "regionInstanceGroupManagers.insert"
 LATE = {"code": "LIMIT_EXCEEDED",
         "message": "Resize request could not provision queued instances in the allocated time."}
 NEVER = {"code": "INVALID_ARGUMENT", "message": "The machine type is not to be had in this zone."}
@@ -27,6 +28,7 @@ NODESETS = [
     Nodeset("refused", 2, C),
     Nodeset("dry", 1, C),
     Nodeset("spare", 1, C),
+    Nodeset("race", 2),
 ]
 SETTINGS = {"sweeper": {"interval": "1s", "orphan_grace": "1h", "empty_mig_grace": "1h", "listen": "127.0.0.1:0",
                         "finished_request_grace": "1h"}}

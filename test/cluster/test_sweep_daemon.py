@@ -167,18 +167,20 @@ def other_conf(cluster, host):
 def test_where_slurmctld_is_not_it_stays_passive(desk):
     cluster = desk.cluster
     conf = other_conf(cluster, "elsewhere(203.0.113.1)")
-    state = cluster.dir / "run" / "passive"
-    config = desk.config("passive.yaml", sweeper={"state_dir": str(state)})
+    state = cluster.dir / "run" / "elsewhere"
+    config = desk.config("elsewhere.yaml", sweeper={"state_dir": str(state)})
     calls = len(desk.emulator.journal())
-    log = cluster.dir / "log" / "passive.log"
-    child = desk.spawn("--config", config, "--log-file", log, log="passive.out", env={"SLURM_CONF": str(conf)})
+    log = cluster.dir / "log" / "elsewhere.log"
+    child = desk.spawn("--config", config, "--log-file", log, log="elsewhere.out", env={"SLURM_CONF": str(conf)})
     try:
-        cluster.wait_for(lambda: log.exists() and re.search("passive", log.read_text(encoding="utf-8")), 20,
+        cluster.wait_for(lambda: log.exists() and "event=passive" in log.read_text(encoding="utf-8"), 20,
                          "it to say that it is passive")
         time.sleep(2.2)
         assert child.poll() is None
         assert len(desk.emulator.journal()) == calls
-        assert log.read_text(encoding="utf-8").count("passive") <= 2, "it says so again and again"
+        assert log.read_text(encoding="utf-8").count("event=passive") == 1, "it says so again and again"
+        status = json.loads((state / "status.json").read_text(encoding="utf-8"))
+        assert status["round"] >= 2 and "passive" in str(status), status
         began = time.monotonic()
         child.terminate()
         assert child.wait(10) == 0

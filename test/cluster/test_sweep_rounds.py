@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from sweeper_desk import INSERT, LATE, NEVER, QUOTA
+from harness import procs
+from sweeper_desk import GROUP, INSERT, LATE, NEVER, QUOTA
 from sweeper_site import is_write
 
 
@@ -155,11 +156,15 @@ def test_a_job_that_has_waited_too_long_is_requeued(desk, jobs):
 
 # Without doing anything
 
+def files(desk):
+    return {path.name: path.read_bytes() for path in desk.cluster.sweeper_dir.iterdir() if path.is_file()}
+
+
 def test_dry_run_says_what_it_would_do_and_does_nothing(desk, jobs):
     name = desk.now.queued("dry-0")
     desk.cluster.scancel(jobs["dry"])
     desk.round()
-    before = desk.now
+    before, kept = desk.now, files(desk)
     seen = max(call["seq"] for call in desk.emulator.journal())
     done = desk.run("--once", "--dry-run", "--log-file", desk.cluster.dir / "log" / "dry.log")
     assert done.returncode == 0, done.stderr
@@ -170,6 +175,7 @@ def test_dry_run_says_what_it_would_do_and_does_nothing(desk, jobs):
     assert now.queued("dry-0") == name
     assert now.words("dry-0") == before.words("dry-0")
     assert not [call for call in desk.emulator.journal(seen) if is_write(call)]
+    assert files(desk) == kept
     desk.rounds(lambda now: not now.active("dry-0"), most=2)
 
 
@@ -194,11 +200,37 @@ def test_in_the_end_only_the_others_are_left(desk, jobs):
     """Every node but theirs is powered down, every request but theirs is over."""
     desk.cluster.scancel(jobs["back"])
     gone = [node for nodeset in desk.cluster.nodesets.values() for node in nodeset.nodes
-            if node not in BESIDE.values()]
+            if node not in BESIDE.values() and nodeset.name != "race"]
     desk.rounds(lambda now: not [node for node in gone if now.active(node)])
     desk.wait(lambda now: now.is_off(*gone), 30, "their nodes to be powered down")
     for other in jobs["beside"].values():
         other.check()
+
+
+# Beside flex-resume
+
+def test_flex_resume_that_comes_second_leaves_the_served_request_alone(desk):
+    """It looked before the sweeper asked, and asks after the VMs are there."""
+    def inserts():
+        return [call["body"] for call in desk.emulator.calls("resizeRequests.insert")
+                if "race-0" in str(call["body"])]
+
+    def resumes():
+        return [pid for pid in desk.cluster.sandbox.processes() if "real/flex-resume" in procs.describe(pid)]
+
+    desk.emulator.fault(GROUP, "latency", ms=5000)
+    job = desk.submit("race", "-N2")
+    desk.wait(lambda now: desk.emulator.faults()[0]["hits"], 30, "flex-resume to wait for its first write")
+    late = resumes()
+    desk.rounds(lambda now: {"race-0", "race-1"} <= set(now.vms), most=3)
+    assert late and set(late) <= set(resumes()), "flex-resume was not the second"
+    first = inserts()
+    assert len(first) == 1
+    desk.cluster.wait_for(lambda: [call for call in desk.emulator.calls(GROUP)
+                                   if call["ended"] - call["started"] > 4], 20, "flex-resume to go on")
+    desk.cluster.wait_for(lambda: not set(late) & set(resumes()), 5, "flex-resume to end")
+    assert {body["name"] for body in inserts()} == {first[0]["name"]}
+    desk.cluster.scancel(job)
 
 
 @pytest.mark.parametrize("options", [["--no-such-option"], ["--interval", "soon"], ["--rounds", "-1"],
