@@ -27,7 +27,7 @@ build: setup $(BUILD)/build.ninja
 
 # Without the tests, which take most of a build.
 demo: setup $(BUILD)/build.ninja
-	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend emulator/flex-gce-emulator
+	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator
 	@python3 tools/demo.py --build $(BUILD)
 
 test: build
@@ -56,10 +56,11 @@ fuzz: check-setup
 
 bench-build: setup
 	@[ -f $(BUILD)-release/build.ninja ] || meson setup $(BUILD)-release -Dbuildtype=release -Db_lto=true -Dtests=false
-	@ninja -C $(BUILD)-release
+	@ninja -C $(BUILD)-release all test/bench/decide_bench
 
 bench: bench-build
 	@python3 tools/bench.py --build $(BUILD)-release
+	@python3 tools/bench_sweeper.py --build $(BUILD)-release
 
 # Jobs, dying VMs, lost replies, restarts; then nothing may be left. A failure is repeated with its SEED.
 soak: setup $(BUILD)/build.ninja
