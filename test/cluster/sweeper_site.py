@@ -215,6 +215,10 @@ class Stage:
         return self.history[-1]
 
     def inserts(self, node):
-        """The calls that asked for the node, since the scenes began."""
+        """The requests made for the node, since the scenes began.
+
+        flex-resume and the sweeper may ask at the same time: one is told that the request exists.
+        """
         return [call for call in self.emulator.calls("resizeRequests.insert", self.journal_start)
-                if node in [entry["name"] for entry in (call["body"] or {}).get("instances", [])]]
+                if call["status"] == 200
+                and node in [entry["name"] for entry in call["body"].get("instances", [])]]
