@@ -15,6 +15,8 @@ namespace flex::emulator {
 namespace {
 
 constexpr double kWaitSeconds = 120;  // the API's own bound of a wait
+constexpr double kHoldSeconds = 120;  // longer than any client waits for an answer
+constexpr double kLookSeconds = 0.005;
 constexpr std::size_t kMaxReplays = 200000;
 
 void sleep_ms(double ms) {
@@ -109,7 +111,9 @@ HttpOut Front::act(const HttpIn& in, Call call, const FaultPlan& plan, double la
   sleep_ms(latency_ms / 2);
   if (plan.fault) {
     const Fault& fault = *plan.fault;
-    if (fault.kind == FaultKind::Reset) return {.is_dropped = true};
+    if (fault.kind == FaultKind::HoldBefore) hold(in);
+    if (fault.kind == FaultKind::Reset || fault.kind == FaultKind::HoldBefore)
+      return {.is_dropped = true};
     if (fault.kind == FaultKind::Unavailable || fault.kind == FaultKind::TooMany) {
       sleep_ms(latency_ms / 2);
       const bool is_503 = fault.kind == FaultKind::Unavailable;
@@ -126,7 +130,9 @@ HttpOut Front::act(const HttpIn& in, Call call, const FaultPlan& plan, double la
   }
   const Reply reply = run(call, in);
   sleep_ms(latency_ms / 2);
-  if (plan.fault && plan.fault->kind == FaultKind::LostReply) return {.is_dropped = true};
+  const auto befalls = [&plan](FaultKind kind) { return plan.fault && plan.fault->kind == kind; };
+  if (befalls(FaultKind::HoldAfter)) hold(in);
+  if (befalls(FaultKind::LostReply) || befalls(FaultKind::HoldAfter)) return {.is_dropped = true};
   const auto fields = call.query.find("fields");
   return reply_out(reply, fields == call.query.end() ? std::string() : fields->second);
 }
@@ -174,6 +180,17 @@ void Front::wait_for_operation(std::unique_lock<std::mutex>& lock, const Call& c
     changed_.wait_for(lock, std::chrono::duration<double>(until - now));
   }
   settle();
+}
+
+void Front::hold(const HttpIn& in) {
+  const double deadline = steady_wall() + kHoldSeconds;
+  std::unique_lock lock(mutex_);
+  ++held_;
+  changed_.notify_all();
+  while (!is_stopping_ && steady_wall() < deadline && !(in.is_gone && in.is_gone()))
+    changed_.wait_for(lock, std::chrono::duration<double>(kLookSeconds));
+  --held_;
+  changed_.notify_all();
 }
 
 double Front::latency_of(const std::string& method) {
