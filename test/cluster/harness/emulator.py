@@ -40,10 +40,11 @@ class Request:
 
 
 class Emulator:
-    """Started by Cluster; its hook starts and ends a slurmd for each VM."""
+    """Started by Cluster; its hook starts and ends a slurmd for each VM. `name`: of its files, where
+    there are several."""
 
-    def __init__(self, program, **settings):
-        self.program = Path(program)
+    def __init__(self, program, name="emulator", **settings):
+        self.program, self.name = Path(program), name
         self.settings = {**DEFAULTS, **settings}
         self.url = ""
         self._sandbox = self._child = None
@@ -51,16 +52,16 @@ class Emulator:
 
     def start(self, sandbox):
         self._sandbox = sandbox
-        settings = {**self.settings, "hook": [str(sandbox.dir / "bin" / "vm_hook")]}
-        config = sandbox.write("etc/emulator.json", json.dumps(settings))
-        port_file = sandbox.dir / "run" / "emulator.port"
+        settings = {"hook": [str(sandbox.dir / "bin" / "vm_hook")], **self.settings}
+        config = sandbox.write(f"etc/{self.name}.json", json.dumps(settings))
+        port_file = sandbox.dir / "run" / f"{self.name}.port"
         self._child = sandbox.spawn(
             [sandbox.install(self.program), "--port", "0", "--port-file", port_file, "--config", config],
-            "emulator.log")
+            f"{self.name}.log")
         deadline = time.monotonic() + 20
         while not (port_file.exists() and port_file.read_text(encoding="utf-8").strip()):
             if self._child.poll() is not None or time.monotonic() > deadline:
-                log = (sandbox.dir / "log" / "emulator.log").read_text(encoding="utf-8")
+                log = (sandbox.dir / "log" / f"{self.name}.log").read_text(encoding="utf-8")
                 raise RuntimeError(f"the emulator did not start\n{log}")
             time.sleep(0.02)
         self.url = f"http://127.0.0.1:{int(port_file.read_text(encoding='utf-8'))}"
@@ -108,8 +109,27 @@ class Emulator:
         """One fault of this kind at the next call of the method; more: count, after, code, …"""
         return self._call("POST", "/_emulator/faults", {"method": method, "kind": kind, "count": 1, **more})
 
+    def faults(self):
+        return self._call("GET", "/_emulator/faults")
+
     def clear_faults(self):
         return self._call("DELETE", "/_emulator/faults")
+
+    def reset(self):
+        """All groups, requests and VMs away."""
+        return self._call("POST", "/_emulator/reset", {})
+
+    def kill_instance(self, name):
+        """The VM vanishes as on a host error; its entry stays in the group."""
+        return self._call("POST", "/_emulator/kill_instance", {"name": name})
+
+    def wait(self, timeout=10, **wanted):
+        """True as soon as all that is named is so: operations=0, running=4, held=1, …"""
+        query = urllib.parse.urlencode({"timeout": timeout, **wanted})
+        return self._call("GET", f"/_emulator/wait?{query}")["reached"]
+
+    def clear_journal(self):
+        return self._call("DELETE", "/_emulator/journal")
 
     def journal(self, since=0):
         return self._call("GET", f"/_emulator/journal?since={since}")

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A program dies or meets trouble at one of its calls; what is right after it and the sweeper's rounds?
+
+A clean run of each scene gives its calls, from the emulator's journal. Then every call has a case for
+every kind of trouble, so a call that is new is covered without anyone remembering. The programs that
+slurmctld runs are no-ops here: jobs stay CONFIGURING, nodes POWERING_UP or POWERED_DOWN, and one
+slurmctld serves all workers. A worker has its own emulator, nodes and jobs, and one case at a time.
+"""
+import json
+import queue
+import shutil
+import signal
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from harness import conf
+from harness.conf import Nodeset
+from harness.emulator import Emulator
+from harness.slurm import Cluster, find_program
+
+KINDS = {"kill-before": "hold_before", "kill-after": "hold_after", "lost-reply": "lost_reply",
+         "429": "429", "503": "503", "reset": "reset"}
+NODESETS = (("up", 1), ("up", 4), ("up", 64), ("pair", 4), ("off", 1), ("off", 4), ("off", 64))
+MINUTES, MARGIN = 30, 15
+ROUNDS = 2          # of the sweeper, after which everything must be right
+MOST_ROUNDS = 8     # that a scene may take to be right where nothing goes wrong
+PAUSE = 1.1         # graces are set to 1 s
+READS = ("get", "list", "wait", "aggregatedList")
+
+
+@dataclass(frozen=True)
+class Call:
+    """The how-manieth call of a method in a run; of the sweeper's run in that round."""
+    method: str
+    number: int
+    round: int = 0
+
+    def __str__(self):
+        where = f"round-{self.round + 1}:" if self.round else ""
+        return f"{where}{self.method.replace('regionInstanceGroupManager', '~')}#{self.number + 1}"
+
+
+@dataclass
+class Outcome:
+    """What a case, or a clean run (without call and kind), led to."""
+    scene: object
+    call: Call = None
+    kind: str = "clean"
+    complaints: list = field(default_factory=list)
+    story: str = ""
+    calls: list = field(default_factory=list)  # of a clean run
+    rounds: int = ROUNDS                       # that a clean run took
+
+    @property
+    def name(self):
+        return f"{self.scene.name}: {self.kind}" + (f" at {self.call}" if self.call else "")
+
+    def __str__(self):
+        return f"{self.name}\n  " + "\n  ".join(self.complaints) + f"\n{self.story}"
+
+
+def calls_of(journal, number=0):
+    """Every call of a run, known by its method: side by side, they come in any order."""
+    seen = Counter()
+    calls = []
+    for entry in journal:
+        calls.append(Call(entry["method"], seen[entry["method"]], number))
+        seen[entry["method"]] += 1
+    return calls
+
+
+def resume_file(jobs, hostlist):
+    """In the shape of Slurm 22.05."""
+    return {"jobs": [{"job_id": job, "nodes": ",".join(nodes)} for job, nodes in jobs.items()],
+            "all_nodes": hostlist}
+
+
+def is_write(entry):
+    return not entry["method"].rpartition(".")[2].startswith(READS)
+
+
+class Worker:
+    """An emulator and nodesets: "up" comes up for one job, "pair" for two, "off" is powered down."""
+
+    def __init__(self, number, build):
+        settings = {"partition": {"ResumeTimeout": "36000", "SuspendTime": "36000"}, "boots": False}
+        self.number = number
+        self.nodesets = {(side, size): Nodeset(f"w{number}{side}{size}", size, **settings)
+                         for side, size in NODESETS}
+        self.emulator = Emulator(build / "emulator" / "flex-gce-emulator", f"emulator-{number}", hook=[],
+                                 operation_ms=20, boot_delay_ms=20)
+        self.jobs = {}
+        self.stages = {}
+
+    def start(self, cluster):
+        self.cluster = cluster
+        self.emulator.start(cluster.sandbox)
+        self.key = cluster.sandbox.write(f"etc/key-{self.number}.json",
+                                         json.dumps(self.emulator.key_file()), 0o600)
+        for (side, size), nodeset in self.nodesets.items():
+            parts = {"up": 1, "pair": 2, "off": 0}[side]
+            self.jobs[side, size] = [cluster.sbatch("-p", nodeset.name, f"-N{size // parts}", f"--time={MINUTES}")
+                                     for _ in range(parts)]
+
+    def stage(self, scene):
+        if scene.name not in self.stages:
+            self.stages[scene.name] = Stage(self, scene)
+        return self.stages[scene.name]
+
+
+class Stage:
+    """A worker with a scene on it: what the scene's steps and checks work with."""
+
+    def __init__(self, worker, scene):
+        self.worker, self.scene = worker, scene
+        self.emulator, self.cluster = worker.emulator, worker.cluster
+        self.nodeset = worker.nodesets[scene.side, scene.size]
+        self.nodes = self.nodeset.nodes
+        self.jobs = {job: self.cluster.job_nodes(job) for job in worker.jobs[scene.side, scene.size]}
+        self.seconds = (MINUTES + MARGIN) * 60
+        name = f"{worker.number}-{scene.name}"
+        self.state_dir = self.cluster.dir / "run" / f"sweeper-{name}"
+        self.log = self.cluster.dir / "log" / f"crash-{name}.log"
+        self.config = self._write_config(name)
+        self.resume_file = self.cluster.sandbox.write(
+            f"run/resume-{name}.json", json.dumps(resume_file(self.jobs, self.nodeset.hostlist)))
+        self.slurm = self.slurm_state()
+
+    def _write_config(self, name):
+        scene = self.scene
+        # Only this scene's nodes: to the sweeper, the other nodes of the worker are not ours.
+        nodeset = Nodeset(self.nodeset.name, self.nodeset.count, scene.nodeset)
+        sweeper = {"orphan_grace": "1s", "state_dir": str(self.state_dir), **scene.sweeper}
+        settings = conf.flex_start(endpoint=self.emulator.url, credentials=self.worker.key, nodesets=[nodeset],
+                                   zones=["us-central1-a"], extra={"sweeper": sweeper})
+        return self.cluster.sandbox.write(f"etc/flex-{name}.yaml", conf.to_yaml(settings), 0o600)
+
+    # The course of a case
+
+    def begin(self):
+        emulator = self.emulator
+        emulator.clear_faults()
+        emulator.reset()
+        emulator.set_capacity(a=-1)
+        shutil.rmtree(self.state_dir, ignore_errors=True)
+        self.state_dir.mkdir(mode=0o755)
+        self.cluster.sandbox.own(self.state_dir)
+        self.log.unlink(missing_ok=True)
+        self.scene.prepare(self)
+        if not emulator.wait(operations=0):
+            raise AssertionError("the scene was not set in time")
+        emulator.clear_faults()
+        emulator.clear_journal()
+
+    def start_program(self):
+        """The scene's program, as slurmctld runs it."""
+        scene, cluster = self.scene, self.cluster
+        env = {"SLURM_CONF": str(cluster.conf)}
+        if scene.program == "flex-resume":
+            env["SLURM_RESUME_FILE"] = str(self.resume_file)
+        last = ["--once"] if scene.is_sweeper else [self.nodeset.hostlist]
+        return self._spawn(scene.program, last, env)
+
+    def _spawn(self, program, arguments, env):
+        return self.cluster.sandbox.spawn(
+            [self.cluster.dir / "bin" / program, "--config", self.config, "--log-level", "debug",
+             "--log-file", self.log, *arguments], f"crash-{self.worker.number}.out", env=env)
+
+    def sweep(self):
+        """One round; its exit code."""
+        child = self._spawn("flex-sweeper", ["--once"], {"SLURM_CONF": str(self.cluster.conf)})
+        return child.wait(120)
+
+    def pause(self):
+        if self.scene.has_graces:
+            time.sleep(PAUSE)
+
+    def kill_at_the_held_call(self, child):
+        deadline = time.monotonic() + 60
+        while not self.emulator.wait(timeout=1, held=1):
+            if child.poll() is not None or time.monotonic() > deadline:
+                break
+        child.kill()
+        code = child.wait()
+        self.emulator.wait(held=0)
+        return [] if code == -signal.SIGKILL else [f"the program ended with {code} before it was killed"]
+
+    # What is seen
+
+    def slurm_state(self):
+        """What no case may change: the nodes' states and reasons, the job's state."""
+        seen = self.cluster.slurm("sinfo", "-h", "-n", self.nodeset.hostlist, "-p", self.nodeset.name,
+                                  "-o", "%T %E %D").stdout
+        if self.jobs:
+            seen += self.cluster.slurm("squeue", "-h", "-p", self.nodeset.name, "-o", "%i %T %N").stdout
+        return seen
+
+    def check(self):
+        """All that is wrong now."""
+        if not self.emulator.wait(operations=0):
+            return ["operations do not end"]
+        complaints = list(self.scene.check(self))
+        if (seen := self.slurm_state()) != self.slurm:
+            complaints.append(f"slurmctld's state changed from {self.slurm!r} to {seen!r}")
+        for entry in self.emulator.journal():
+            is_answer = entry["status"] < 400 or entry["status"] in (404, 409, 412) or entry["fault"]
+            if not entry["method"] or not is_answer:
+                complaints.append(f"a call was refused: {entry}")
+        return complaints
+
+    def story(self):
+        lines = [f"    {entry['started'] % 1000:.3f} {entry['method']} {entry['status']} {entry['fault']} "
+                 f"{json.dumps(entry['body'])[:160]}" for entry in self.emulator.journal()]
+        log = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        state = self.emulator.state()
+        lines += ["    " + line[:400] for line in log.splitlines()]
+        lines += [f"    {kind}: {json.dumps(state[kind])[:600]}" for kind in ("groups", "requests", "vms")]
+        return "\n".join(lines)
+
+
+def run_clean(stage):
+    """The scene without trouble: which calls there are, and that it ends right."""
+    outcome = Outcome(stage.scene)
+    stage.begin()
+    if not stage.scene.is_sweeper:
+        code = stage.start_program().wait(120)
+        journal = stage.emulator.journal()
+        outcome.calls = calls_of(journal)
+        stage.emulator.clear_journal()
+        outcome.complaints += [f"the program ended with {code}"] if code else []
+        outcome.complaints += sweep_rounds(stage, ROUNDS)
+        outcome.complaints += [f"the sweeper had something to do: {entry['method']}"
+                               for entry in stage.emulator.journal() if is_write(entry)]
+        outcome.complaints += stage.check()
+    else:
+        acting = []
+        for number in range(MOST_ROUNDS):
+            stage.emulator.clear_journal()
+            if number:
+                stage.pause()
+            code = stage.sweep()
+            journal = stage.emulator.journal()
+            if any(is_write(entry) for entry in journal):
+                acting.append(calls_of(journal, number))
+            outcome.rounds = max(ROUNDS, number + 1)
+            outcome.complaints = ([f"round {number + 1} ended with {code}"] if code else []) + stage.check()
+            if not outcome.complaints:
+                break
+        outcome.calls = [call for calls in acting[:2] for call in calls]
+    if not outcome.calls:
+        outcome.complaints.append("no call was made")
+    if outcome.complaints:
+        outcome.story = stage.story()
+    return outcome
+
+
+def sweep_rounds(stage, count):
+    """Good rounds, with the graces' time between them."""
+    complaints = []
+    for number in range(count):
+        if number:
+            stage.pause()
+        if code := stage.sweep():
+            complaints.append(f"good round {number + 1} of the sweeper ended with {code}")
+    return complaints
+
+
+def run_case(stage, call, kind, rounds):
+    outcome = Outcome(stage.scene, call, kind)
+    stage.begin()
+    for _ in range(call.round):
+        stage.sweep()
+        stage.pause()
+    stage.emulator.fault(call.method, KINDS[kind], after=call.number, retry_after=0)
+    child = stage.start_program()
+    if kind.startswith("kill"):
+        outcome.complaints += stage.kill_at_the_held_call(child)
+    elif code := child.wait(120):
+        outcome.complaints.append(f"the program ended with {code}: one failed try is nothing")
+    if stage.emulator.faults()[0]["hits"] != 1:
+        outcome.complaints.append("the call was not made")
+    stage.emulator.clear_faults()
+    if stage.scene.is_sweeper:
+        stage.pause()
+    outcome.complaints += sweep_rounds(stage, rounds)
+    outcome.complaints += stage.check()
+    if outcome.complaints:
+        outcome.story = stage.story()
+    return outcome
+
+
+class Matrix:
+    """The cluster and its workers; `run` gives the outcomes of all cases of the scenes."""
+
+    def __init__(self, build, workers=8):
+        self.workers = [Worker(number, build) for number in range(workers)]
+        noop = {"ResumeProgram": (find_program("true"), "resume"), "SuspendProgram": (find_program("true"), "suspend")}
+        self.cluster = Cluster([nodeset for worker in self.workers for nodeset in worker.nodesets.values()],
+                               build=build, programs=noop)
+        self.build = build
+
+    def start(self):
+        self.cluster.start()
+        for directory, name in (("resume", "flex-resume"), ("suspend", "flex-suspend"), ("sweeper", "flex-sweeper")):
+            self.cluster.sandbox.install(self.build / directory / name)
+        for worker in self.workers:
+            worker.start(self.cluster)
+        waiting = sum(size for side, size in NODESETS if side != "off") * len(self.workers)
+        self.cluster.wait_for(lambda: self._powering_up() == waiting, 60, f"{waiting} nodes to be POWERING_UP")
+
+    def _powering_up(self):
+        text = self.cluster.slurm("scontrol", "-o", "show", "nodes").stdout
+        return sum("POWERING_UP" in line for line in text.splitlines())
+
+    def run(self, scenes, tell=print):
+        free = queue.SimpleQueue()
+        for worker in self.workers:
+            free.put(worker)
+
+        def on_a_worker(run, scene, *arguments):
+            worker = free.get()
+            try:
+                return run(worker.stage(scene), *arguments)
+            except Exception as error:  # one broken case must not hide the others
+                call, kind, _ = arguments if arguments else (None, "clean", None)
+                return Outcome(scene, call, kind, [repr(error)])
+            finally:
+                free.put(worker)
+
+        began = time.monotonic()
+        with ThreadPoolExecutor(len(self.workers)) as pool:
+            clean = list(pool.map(lambda scene: on_a_worker(run_clean, scene), scenes))
+            for outcome in clean:
+                tell(f"  {outcome.scene.name}: {len(outcome.calls)} calls: " +
+                     ", ".join(str(call) for call in outcome.calls))
+            cases = [(outcome.scene, call, kind, outcome.rounds)
+                     for outcome in clean for call in outcome.calls for kind in KINDS]
+            outcomes = clean + list(pool.map(lambda case: on_a_worker(run_case, *case), cases))
+        for kind, count in Counter(outcome.kind for outcome in outcomes).items():
+            failed = sum(bool(outcome.complaints) for outcome in outcomes if outcome.kind == kind)
+            tell(f"  {kind:<12} {count:>4} cases, {failed} failed")
+        tell(f"  {len(outcomes)} cases in {time.monotonic() - began:.0f} s")
+        return outcomes
+
+    def close(self):
+        self.cluster.close()
+
+    def save_logs(self, target):
+        self.cluster.save_logs(target)
+        for worker in self.workers:
+            directory = target / f"emulator-{worker.number}"
+            directory.mkdir(exist_ok=True)
+            worker.emulator.save(directory)
