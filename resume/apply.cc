@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "resume/apply.h"
 
+#include "lib/fleet/groups.h"
 #include "lib/gce/errors.h"
 
 #include <fmt/format.h>
@@ -79,13 +80,24 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
     context_.cloud.insert_request(
         plan_.spec, [self = shared_from_this(), tries](Result<Operation> got) {
           if (got && got->is_done && got->error) return self->fail(to_error(*got->error));
-          if (got) return self->context_.note(self->plan_, RequestResult::Requested, {});
+          if (got) return self->accepted(*got);
           if (got.error().kind == ErrorKind::AlreadyExists)
             return self->check_existing(got.error());
           if (!self->may_pass(got.error(), tries)) return self->fail(got.error());
           self->context_.cloud.after(self->context_.wait.poll,
                                      [self, tries] { self->ask(tries + 1); });
         });
+  }
+
+  void accepted(const Operation& operation) {
+    if (!context_.wait.settle || operation.is_done)
+      return context_.note(plan_, RequestResult::Requested, {});
+    context_.cloud.wait_operation(operation, [self = shared_from_this()](const Result<Done>& got) {
+      // No word in time is no refusal: the next look shows whether the request is there.
+      if (got || got.error().kind == ErrorKind::Retry)
+        return self->context_.note(self->plan_, RequestResult::Requested, {});
+      self->fail(got.error());
+    });
   }
 
   /// Refusals that a moment may mend: a group that is not ready, a name that is just going, a quota
@@ -113,8 +125,10 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
           }
           if (found->is_active())
             return self->context_.note(self->plan_, RequestResult::Existing, {});
-          next_free_attempt(self->plan_.key, *got);
-          self->plan_.spec.name = request_name(self->plan_.key);
+          RequestKey& key = self->plan_.key;
+          next_free_attempt(key, *got);
+          self->plan_.spec.name = request_name(key);
+          self->plan_.spec.description = request_description(key.job, key.nodes, key.attempt);
           self->ask(0);
         });
   }

@@ -30,6 +30,8 @@ struct RequestOutcome {
 struct NameWait {
   std::chrono::milliseconds poll{1000};
   int limit = 30;
+  /// Whether to wait for what becomes of the request: flex-resume leaves that to the sweeper.
+  bool settle = false;
 };
 
 /// Creates what is missing and asks. One request's failure never stops another. Runs the cloud;

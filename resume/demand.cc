@@ -24,8 +24,8 @@ bool outlives(const Job& left, const Job& right) {
 }
 
 bool is_static(const Config& config, const NodeName& node) {
-  const auto& members = config.nodesets[config.find(node)->nodeset].static_nodes;
-  return std::find(members.begin(), members.end(), node) != members.end();
+  const Config::Place* const place = config.find(node);
+  return place != nullptr && place->is_static;
 }
 
 /// slurmctld did not answer: the file's jobs as they are, without a time limit.

@@ -49,6 +49,11 @@ Holdings holdings_of(const NodesetView& view,
   return holdings;
 }
 
+template <class IsTaken>
+void raise_attempt(RequestKey& key, const IsTaken& is_taken) {
+  while (is_taken(request_name(key))) ++key.attempt;
+}
+
 class Planner {
  public:
   Planner(const Config& config, const std::string& cluster, const FleetView& fleet)
@@ -138,18 +143,20 @@ class Planner {
                                                std::min(at + kMaxRequestSize, ask.nodes.size()));
       PlannedRequest request;
       request.job = id;
-      request.key = free_key(group_view,
+      request.key = free_key(name,
+                             group_view,
                              {.cluster = cluster_,
                               .nodeset = nodeset.name,
                               .job = id,
                               .restart_count = ask.job == nullptr ? 0 : ask.job->restart_count,
                               .attempt = 1,
                               .nodes = {begin, end}});
-      request.spec = {.name = request_name(request.key),
-                      .group = name,
-                      .description = request_description(id, request.key.nodes),
-                      .nodes = request.key.nodes,
-                      .run_duration = ask.run};
+      request.spec = {
+          .name = request_name(request.key),
+          .group = name,
+          .description = request_description(id, request.key.nodes, request.key.attempt),
+          .nodes = request.key.nodes,
+          .run_duration = ask.run};
       note_names(request, holdings_[index], name);
       group.requests.push_back(std::move(request));
     }
@@ -170,8 +177,15 @@ class Planner {
     }
   }
 
-  static RequestKey free_key(const GroupView* view, RequestKey key) {
-    if (view != nullptr) next_free_attempt(key, view->requests);
+  /// The names in a group are gathered once: a group may have as many requests as nodes, and each
+  /// of them may be asked for again.
+  RequestKey free_key(const MigName& group, const GroupView* view, RequestKey key) {
+    if (view == nullptr) return key;
+    const auto [found, is_new] = taken_.try_emplace(group);
+    if (is_new) {
+      for (const ResizeRequest& request : view->requests) found->second.insert(request.name);
+    }
+    raise_attempt(key, [&](const RequestName& name) { return found->second.contains(name); });
     return key;
   }
 
@@ -216,18 +230,18 @@ class Planner {
   const FleetView& fleet_;
   std::map<std::size_t, Holdings> holdings_{};
   std::map<MigName, GroupPlan> groups_{};
+  std::map<MigName, std::unordered_set<RequestName>> taken_{};
   ResumePlan plan_{};
 };
 
 }  // namespace
 
 void next_free_attempt(RequestKey& key, const std::vector<ResizeRequest>& taken) {
-  RequestName name = request_name(key);
-  const auto is_taken = [&](const ResizeRequest& request) { return request.name == name; };
-  while (std::any_of(taken.begin(), taken.end(), is_taken)) {
-    ++key.attempt;
-    name = request_name(key);
-  }
+  raise_attempt(key, [&](const RequestName& name) {
+    return std::any_of(taken.begin(), taken.end(), [&](const ResizeRequest& request) {
+      return request.name == name;
+    });
+  });
 }
 
 ResumePlan plan_resume(const Config& config,

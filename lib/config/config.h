@@ -34,7 +34,9 @@ struct SweeperConfig {
   Seconds interval = 15s;
   Seconds orphan_grace = 3min;
   Seconds empty_mig_grace = 10min;
+  Seconds finished_request_grace = 1h;
   std::size_t max_deletes_per_round = 200;
+  std::string state_dir{};  ///< full path; empty: StateSaveLocation/flex-start
   std::string listen = "127.0.0.1:9762";
 };
 
@@ -47,6 +49,14 @@ struct DwsFlexConfig {
 
 struct PlacementConfig {
   int max_distance = 0;  ///< 1, 2, 3; 0: none asked for
+};
+
+/// When a request that failed for want of capacity is made again: after base, 2·base, 4·base, …, at
+/// most max.
+struct RetryConfig {
+  std::size_t limit = 3;  ///< attempts for one job; 0: for ever
+  Seconds base = 60s;
+  Seconds max = 30min;
 };
 
 struct NodesetConfig {
@@ -63,6 +73,7 @@ struct NodesetConfig {
   OnTimeout on_timeout = OnTimeout::Requeue;
   Seconds boot_timeout = 15min;
   std::size_t max_boot_failures = 3;
+  RetryConfig retry{};
   PlacementConfig placement{};
   std::string reservation{};  ///< known only to be refused: Flex Start VMs cannot use one
 };
@@ -79,10 +90,12 @@ struct Config {
   /// Things that are allowed but that the admin should hear about, each with its place.
   std::vector<std::string> warnings{};
 
-  /// Where a node is: which nodeset, and the how-manieth of its nodes. Built by load_config.
+  /// Where a node is: which nodeset, the how-manieth of its nodes, and whether it is one of its
+  /// static ones. Built by load_config.
   struct Place {
     std::size_t nodeset = 0;
     std::size_t index = 0;
+    bool is_static = false;
   };
 
   std::unordered_map<NodeName, Place> places{};

@@ -21,6 +21,7 @@ using Api = Field<ApiConfig>;
 using Sweeper = Field<SweeperConfig>;
 using Flex = Field<DwsFlexConfig>;
 using Place = Field<PlacementConfig>;
+using Retry = Field<RetryConfig>;
 using Nodeset = Field<NodesetConfig>;
 using Top = Field<TopLevel>;
 
@@ -54,6 +55,10 @@ constexpr Api kApi[] = {
      }},
 };
 
+bool is_full_path(std::string_view text) {
+  return text.starts_with('/') && text.size() > 1;
+}
+
 constexpr Sweeper kSweeper[] = {
     {"interval",
      [](Reader& r, const Setting& s, SweeperConfig& c) {
@@ -67,9 +72,17 @@ constexpr Sweeper kSweeper[] = {
      [](Reader& r, const Setting& s, SweeperConfig& c) {
        r.duration(s, {1s, kYear}, c.empty_mig_grace);
      }},
+    {"finished_request_grace",
+     [](Reader& r, const Setting& s, SweeperConfig& c) {
+       r.duration(s, {1s, kYear}, c.finished_request_grace);
+     }},
     {"max_deletes_per_round",
      [](Reader& r, const Setting& s, SweeperConfig& c) {
        r.number(s, {0, 100000}, c.max_deletes_per_round);
+     }},
+    {"state_dir",
+     [](Reader& r, const Setting& s, SweeperConfig& c) {
+       r.shaped(s, is_full_path, "write the full path of a directory", c.state_dir);
      }},
     {"listen",
      [](Reader& r, const Setting& s, SweeperConfig& c) {
@@ -112,6 +125,21 @@ constexpr Place kPlacement[] = {
      }},
 };
 
+constexpr Retry kRetry[] = {
+    {"limit",
+     [](Reader& r, const Setting& s, RetryConfig& c) {
+       r.number(s, {0, 1000}, c.limit);
+     }},
+    {"base",
+     [](Reader& r, const Setting& s, RetryConfig& c) {
+       r.duration(s, {1s, kYear}, c.base);
+     }},
+    {"max",
+     [](Reader& r, const Setting& s, RetryConfig& c) {
+       r.duration(s, {1s, kYear}, c.max);
+     }},
+};
+
 void read_mode(Reader& r, const Setting& s, NodesetConfig& c) {
   r.choice<Mode>(s,
                  {{"queued", Mode::Queued},
@@ -128,6 +156,7 @@ void read_reservation(Reader& r, const Setting& s, NodesetConfig& c) {
 
 void read_flex(Reader& r, const Setting& s, NodesetConfig& c);
 void read_placement(Reader& r, const Setting& s, NodesetConfig& c);
+void read_retry(Reader& r, const Setting& s, NodesetConfig& c);
 
 constexpr std::string_view kTemplateHint =
     "write a name, global/instanceTemplates/NAME, regions/REGION/instanceTemplates/NAME or a full "
@@ -172,6 +201,7 @@ constexpr Nodeset kNodeset[] = {
      [](Reader& r, const Setting& s, NodesetConfig& c) {
        r.number(s, {1, 1000}, c.max_boot_failures);
      }},
+    {"retry", read_retry},
     {"placement", read_placement},
     {"reservation", read_reservation},
     {"reservation_name", read_reservation},
@@ -182,7 +212,7 @@ void read_sweeper(Reader& r, const Setting& s, TopLevel& t);
 
 void read_credentials(Reader& r, const Setting& s, TopLevel& t) {
   const auto is_good = [](std::string_view text) {
-    return text == "auto" || text == "metadata" || (text.starts_with('/') && text.size() > 1);
+    return text == "auto" || text == "metadata" || is_full_path(text);
   };
   r.shaped(s, is_good, "write auto, metadata or the full path of a key file", t.config.credentials);
 }
@@ -301,6 +331,10 @@ void read_placement(Reader& r, const Setting& s, NodesetConfig& c) {
   read_section<PlacementConfig>(r, s, kPlacement, c.placement);
 }
 
+void read_retry(Reader& r, const Setting& s, NodesetConfig& c) {
+  read_section<RetryConfig>(r, s, kRetry, c.retry);
+}
+
 void read_api(Reader& r, const Setting& s, TopLevel& t) {
   read_section<ApiConfig>(r, s, kApi, t.config.api);
 }
@@ -330,6 +364,7 @@ std::vector<std::string> schema_keys() {
   append<SweeperConfig>(keys, "sweeper.", kSweeper);
   append<NodesetConfig>(keys, "nodesets.NAME.", kNodeset);
   append<DwsFlexConfig>(keys, "nodesets.NAME.dws_flex.", kFlex);
+  append<RetryConfig>(keys, "nodesets.NAME.retry.", kRetry);
   append<PlacementConfig>(keys, "nodesets.NAME.placement.", kPlacement);
   return keys;
 }

@@ -58,6 +58,16 @@ void check_reservation(const NodesetConfig& nodeset, const Marks& marks, Problem
                "remove it: Flex Start VMs never come from a reservation");
 }
 
+void check_retry(const NodesetConfig& nodeset, const Marks& marks, Problems& problems) {
+  const RetryConfig& retry = nodeset.retry;
+  if (retry.max >= retry.base) return;
+  problems.add(
+      marks.at(marks.has("retry.max") ? "retry.max" : "retry.base"),
+      fmt::format(
+          "retry.max {}s is less than retry.base {}s", retry.max.count(), retry.base.count()),
+      "the delay grows from base to max");
+}
+
 /// Placement is a policy of a group, so each job needs a group of its own.
 void apply_placement(Config& config, NodesetConfig& nodeset, const Marks& marks) {
   if (nodeset.placement.max_distance == 0) return;
@@ -107,6 +117,15 @@ void check_region(Config& config, const Sources& sources, Problems& problems) {
   }
 }
 
+/// Those of its static nodes that are its own.
+void mark_static(Config& config, std::size_t index) {
+  for (const NodeName& node : config.nodesets[index].static_nodes) {
+    const auto place = config.places.find(node);
+    if (place != config.places.end() && place->second.nodeset == index)
+      place->second.is_static = true;
+  }
+}
+
 /// Fills places; a node is in one nodeset.
 void place_nodes(Config& config, const Sources& sources, Problems& problems) {
   for (std::size_t i = 0; i < config.nodesets.size(); ++i) {
@@ -117,6 +136,7 @@ void place_nodes(Config& config, const Sources& sources, Problems& problems) {
           config.places.try_emplace(nodeset.nodes[n], Config::Place{.nodeset = i, .index = n});
       if (!is_new) shared[place->second.nodeset].push_back(nodeset.nodes[n]);
     }
+    mark_static(config, i);
     for (const auto& [other, nodes] : shared) {
       problems.add(sources.nodesets[i].at("nodes"),
                    fmt::format("nodesets '{}' and '{}' both have {}",
@@ -184,6 +204,7 @@ void validate(Config& config, const Sources& sources, Problems& problems) {
     check_required(nodeset, marks, problems);
     check_static_nodes(nodeset, marks, problems);
     check_reservation(nodeset, marks, problems);
+    check_retry(nodeset, marks, problems);
     apply_placement(config, nodeset, marks);
   }
   check_region(config, sources, problems);

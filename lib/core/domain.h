@@ -60,7 +60,8 @@ struct Partition {
   std::vector<NodeName> nodes{};
   std::optional<Seconds> max_time{};
   std::optional<Seconds> default_time{};
-  Seconds resume_timeout{};  ///< 0: the global one
+  Seconds resume_timeout{};                 ///< 0: the global one
+  bool resume_timeout_is_infinite = false;  ///< INFINITE, which Slurm knows from 25.05 on
   Seconds suspend_timeout{};
 };
 
@@ -113,6 +114,7 @@ struct ProviderError {
 struct Instance {
   NodeName name{};
   std::string url{};  ///< empty while queued
+  std::string id{};   ///< of the VM, another for the next one of the same name; may be empty
   InstanceStatus status = InstanceStatus::None;
   InstanceAction action = InstanceAction::None;
   std::optional<TimePoint> terminates{};  ///< the VM's hard end

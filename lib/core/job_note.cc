@@ -3,9 +3,45 @@
 
 #include "lib/core/duration.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <ctime>
+
 namespace flex {
+
+namespace {
+
+/// A comment is for people: the gist of a long message is in its beginning.
+constexpr std::size_t kMostReason = 160;
+
+std::string shortened(std::string_view text) {
+  std::string cut(text.substr(0, kMostReason));
+  if (text.size() > kMostReason) cut += "...";
+  return cut;
+}
+
+std::tm to_local(TimePoint time) {
+  const std::time_t seconds = time.time_since_epoch().count();
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  return local;
+}
+
+/// "14:02" on the same day, else with the date.
+std::string clock_time(TimePoint time, TimePoint now) {
+  const std::tm local = to_local(time);
+  const std::tm today = to_local(now);
+  const bool is_today = local.tm_yday == today.tm_yday && local.tm_year == today.tm_year;
+  return is_today ? fmt::format("{:%H:%M}", local) : fmt::format("{:%Y-%m-%dT%H:%M}", local);
+}
+
+/// Every request waits for capacity; anything else is worth a word.
+bool is_worth_telling(std::string_view code) {
+  return !code.empty() && code.find("RESOURCE_POOL_EXHAUSTED") == std::string_view::npos;
+}
+
+}  // namespace
 
 std::string with_note(std::string_view existing, std::string_view text) {
   std::string note = fmt::format("{}{}", kNotePrefix, text);
@@ -34,6 +70,49 @@ std::string note_resume_timeout(std::string_view nodes) {
   return fmt::format(
       "no VMs for {} within Slurm's ResumeTimeout; the request was cancelled and the job requeued",
       nodes);
+}
+
+std::string note_waiting(const WaitingNote& note) {
+  std::string text = fmt::format("waiting for {} VM{} in {} since {} (attempt {})",
+                                 note.vms,
+                                 note.vms == 1 ? "" : "s",
+                                 note.region,
+                                 clock_time(note.since, note.now),
+                                 note.attempt);
+  if (note.estimate)
+    text += fmt::format(", Google estimates {}", clock_time(*note.estimate, note.now));
+  if (is_worth_telling(note.reason_code))
+    text += fmt::format("; {}: {}", note.reason_code, shortened(note.reason));
+  return text;
+}
+
+std::string note_running(TimePoint ends) {
+  return fmt::format("VMs end {}", local_time(ends));
+}
+
+std::string note_next_attempt(std::uint32_t failed, TimePoint next, std::string_view why) {
+  return fmt::format(
+      "attempt {} failed: {}; the next one is at {}", failed, shortened(why), local_time(next));
+}
+
+std::string note_provision_timeout(std::string_view limit, bool is_held) {
+  return fmt::format("no VMs within provision_timeout {}; {}",
+                     limit,
+                     is_held ? "held, 'scontrol release' it to try again" : "back in the queue");
+}
+
+std::string note_stopped(std::string_view nodeset, std::string_view why) {
+  return fmt::format(
+      "nodeset {} is stopped: {}; the job waits until your admin starts it again", nodeset, why);
+}
+
+std::string note_vm_gone(std::string_view nodes, std::string_view why, bool is_requeued) {
+  return fmt::format(
+      "lost {}: {}; {}", nodes, why, is_requeued ? "back in the queue" : "it may not be requeued");
+}
+
+std::string local_time(TimePoint time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M}", to_local(time));
 }
 
 }  // namespace flex

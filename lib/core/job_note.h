@@ -4,6 +4,8 @@
 
 #include "lib/core/domain.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,5 +26,43 @@ inline constexpr std::string_view kNotePrefix = "flex: ";
 
 /// After ResumeTimeout: the request was cancelled and Slurm has put the job back in its queue.
 [[nodiscard]] std::string note_resume_timeout(std::string_view nodes);
+
+/// A job that waits in Google's queue.
+struct WaitingNote {
+  std::size_t vms = 0;
+  std::string region{};
+  TimePoint since{};
+  std::uint32_t attempt = 1;
+  TimePoint now{};
+  std::optional<TimePoint> estimate{};  ///< Google's
+  std::string reason_code{};            ///< why it still waits, as Google says
+  std::string reason{};
+};
+
+/// "waiting for 16 VMs in us-central1 since 14:02 (attempt 1), Google estimates 15:20"; other
+/// reasons than a lack of capacity follow.
+[[nodiscard]] std::string note_waiting(const WaitingNote& note);
+
+/// "VMs end 2026-11-16T18:35".
+[[nodiscard]] std::string note_running(TimePoint ends);
+
+/// A failed attempt that will be followed by another.
+[[nodiscard]] std::string note_next_attempt(std::uint32_t failed,
+                                            TimePoint next,
+                                            std::string_view why);
+
+/// provision_timeout is over.
+[[nodiscard]] std::string note_provision_timeout(std::string_view limit, bool is_held);
+
+/// The nodeset does not boot.
+[[nodiscard]] std::string note_stopped(std::string_view nodeset, std::string_view why);
+
+/// A running job lost VMs.
+[[nodiscard]] std::string note_vm_gone(std::string_view nodes,
+                                       std::string_view why,
+                                       bool is_requeued);
+
+/// Local time, as Slurm writes it: "2026-11-16T18:35".
+[[nodiscard]] std::string local_time(TimePoint time);
 
 }  // namespace flex

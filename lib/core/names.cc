@@ -18,6 +18,8 @@ bool is_digit(char c) {
 }
 
 constexpr std::size_t kNameHashDigits = 8;
+/// What is left of a name that is cut and gets a hash.
+constexpr std::size_t kMaxStem = kMaxNameLength - kNameHashDigits - 1;
 
 }  // namespace
 
@@ -76,7 +78,17 @@ std::string to_rfc1035(std::string_view text, std::size_t limit) {
 
 std::string group_name_prefix(std::string_view cluster, std::string_view nodeset) {
   std::string prefix = sanitized(fmt::format("{}-{}", cluster, nodeset));
-  prefix.resize(std::min(prefix.size(), kMaxNameLength - kNameHashDigits - 1));
+  prefix.resize(std::min(prefix.size(), kMaxStem));
+  while (prefix.back() == '-') prefix.pop_back();
+  return prefix;
+}
+
+std::string cluster_name_prefix(std::string_view cluster) {
+  std::string prefix = sanitized(cluster);
+  while (prefix.back() == '-') prefix.pop_back();
+  // Up to here a '-' always follows: the nodeset's, or the one before the hash.
+  if (prefix.size() <= kMaxStem) return prefix + '-';
+  prefix.resize(kMaxStem);
   while (prefix.back() == '-') prefix.pop_back();
   return prefix;
 }
@@ -120,6 +132,15 @@ bool is_owned(std::string_view description, std::string_view cluster, std::strin
   const std::string mark = ownership_mark(cluster, nodeset);
   if (description.substr(0, mark.size()) != mark) return false;
   return description.size() == mark.size() || description[mark.size()] == ' ';
+}
+
+std::optional<std::string> owned_nodeset(std::string_view description, std::string_view cluster) {
+  const std::string mark = ownership_mark(cluster, "");
+  if (!description.starts_with(mark)) return std::nullopt;
+  description.remove_prefix(mark.size());
+  const std::string_view nodeset = description.substr(0, description.find(' '));
+  if (nodeset.empty()) return std::nullopt;
+  return std::string(nodeset);
 }
 
 }  // namespace flex

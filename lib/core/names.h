@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,10 @@ inline constexpr std::size_t kMaxRequestSize = 1000;
 /// filters, never for ownership.
 [[nodiscard]] std::string group_name_prefix(std::string_view cluster, std::string_view nodeset);
 
+/// What the names of all groups of the cluster start with: for list filters, never for ownership
+/// (what "hpc" has here, "hpc-a" has, too).
+[[nodiscard]] std::string cluster_name_prefix(std::string_view cluster);
+
 /// What a request's name stands for. Two requests with the same key are the same request.
 struct RequestKey {
   std::string cluster{};
@@ -86,6 +91,11 @@ struct RequestKey {
 [[nodiscard]] bool is_owned(std::string_view description,
                             std::string_view cluster,
                             std::string_view nodeset);
+
+/// The nodeset in a description that is, or starts with, a mark of exactly this cluster; nothing if
+/// it is not ours.
+[[nodiscard]] std::optional<std::string> owned_nodeset(std::string_view description,
+                                                       std::string_view cluster);
 
 }  // namespace flex
 

@@ -62,19 +62,34 @@ Parsed parse_options(int argc,
                      const std::string& program,
                      const std::string& purpose) {
   Parsed parsed;
+  std::vector<std::string> ignored;
+  const auto options = parse_options(argc, argv, program, purpose, [&](CLI::App& app) {
+    app.add_option("hostlist", parsed.options.hostlist, "nodes, as Slurm writes them: a3u-[0-15]")
+        ->required();
+    // Slurm adds node features as a second word for some calls; they mean nothing to us.
+    app.add_option("features", ignored, "ignored")->group("");
+  });
+  std::string hostlist = std::move(parsed.options.hostlist);
+  parsed = options;
+  parsed.options.hostlist = std::move(hostlist);
+  return parsed;
+}
+
+Parsed parse_options(int argc,
+                     const char* const* argv,
+                     const std::string& program,
+                     const std::string& purpose,
+                     const std::function<void(CLI::App&)>& more) {
+  Parsed parsed;
   std::string level = "info";
   try {
     CLI::App app{purpose, program};
     app.set_version_flag("--version", program + " " FLEX_VERSION);
-    app.add_option("hostlist", parsed.options.hostlist, "nodes, as Slurm writes them: a3u-[0-15]")
-        ->required();
+    more(app);
     app.add_option(
         "--config", parsed.options.config_file, "flex-start.yaml (default: beside slurm.conf)");
     app.add_option("--log-level", level, "debug, info, warning or error")->capture_default_str();
     app.add_option("--log-file", parsed.options.log_file, "append to this file instead of syslog");
-    // Slurm adds node features as a second word for some calls; they mean nothing to us.
-    std::vector<std::string> ignored;
-    app.add_option("features", ignored, "ignored")->group("");
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -106,7 +121,7 @@ Result<Log> open_log(const Options& options, const std::string& program) {
     if (!file) return std::move(file).error();
     sink = std::move(*file);
   }
-  if (::isatty(STDERR_FILENO) == 1) {
+  if (options.is_foreground || ::isatty(STDERR_FILENO) == 1) {
     sink = [first = std::move(sink), second = stderr_sink(program)](LogLevel level,
                                                                     std::string_view line) {
       first(level, line);

@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace flex {
 
 // NOLINTBEGIN(readability-identifier-naming): constants, used as plain numbers
@@ -32,6 +36,7 @@ struct Options {
   std::string log_file{};
   LogLevel log_level = LogLevel::Info;
   std::string hostlist{};  ///< the one positional argument
+  bool is_foreground = false;  ///< logs to standard error, too
 };
 
 /// Reads `HOSTLIST --config --log-level --log-file --version --help`. Help and version are printed
@@ -46,7 +51,14 @@ struct Parsed {
                                    const std::string& program,
                                    const std::string& purpose);
 
-/// --log-file, else syslog; and standard error as well where it is a terminal.
+/// The same without a HOSTLIST, for a program with options of its own, which `more` adds.
+[[nodiscard]] Parsed parse_options(int argc,
+                                   const char* const* argv,
+                                   const std::string& program,
+                                   const std::string& purpose,
+                                   const std::function<void(CLI::App&)>& more);
+
+/// --log-file, else syslog; and standard error as well where it is a terminal or --foreground asks for it.
 [[nodiscard]] Result<Log> open_log(const Options& options, const std::string& program);
 
 /// The most memory this program has had so far (VmHWM), in KiB; 0 if the kernel does not say.

@@ -24,10 +24,11 @@ std::string_view value_of(std::string_view description, std::string_view key) {
   return rest.substr(0, rest.find(' '));
 }
 
-JobId parse_job(std::string_view text) {
-  JobId job = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), job);
-  return status == std::errc{} && end == text.data() + text.size() ? job : 0;
+/// 0 if it is no number.
+std::uint32_t parse_number(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return status == std::errc{} && end == text.data() + text.size() ? number : 0;
 }
 
 }  // namespace
@@ -36,20 +37,31 @@ MigName group_of_node(const std::string& cluster, const NodesetConfig& nodeset, 
   return nodeset_group_name(cluster, nodeset.name, index / kMaxGroupSize);
 }
 
-std::string request_description(JobId job, const std::vector<NodeName>& nodes) {
+std::string request_description(JobId job,
+                                const std::vector<NodeName>& nodes,
+                                std::uint32_t attempt) {
   std::string text = fmt::format("{}job={}", kMark, job);
+  if (attempt > 1) text += fmt::format(" attempt={}", attempt);
   const std::string folded = fold_hostlist(nodes);
   if (text.size() + folded.size() + 7 <= kMaxDescription) text += fmt::format(" nodes={}", folded);
   return text;
 }
 
+bool is_our_request(const ResizeRequest& request) {
+  return request.description.starts_with(kMark);
+}
+
+std::uint32_t request_attempt(const ResizeRequest& request) {
+  if (!is_our_request(request)) return 1;
+  return std::max(1U, parse_number(value_of(request.description, "attempt=")));
+}
+
 JobId request_job(const ResizeRequest& request) {
-  if (request.description.rfind(kMark, 0) == 0)
-    return parse_job(value_of(request.description, "job="));
+  if (is_our_request(request)) return parse_number(value_of(request.description, "job="));
   const std::string_view name = request.name.text;
   const std::size_t dash = name.find('-');
   if (name.empty() || name.front() != 'j' || dash == std::string_view::npos) return 0;
-  return parse_job(name.substr(1, dash - 1));
+  return parse_number(name.substr(1, dash - 1));
 }
 
 std::vector<NodeName> described_nodes(std::string_view description) {

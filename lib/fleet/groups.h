@@ -5,6 +5,7 @@
 #include "lib/config/config.h"
 #include "lib/core/domain.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,9 +18,18 @@ namespace flex {
                                     const NodesetConfig& nodeset,
                                     std::size_t index);
 
-/// What we write in a request's description: "slurm-flex-start job=12 nodes=a3u-[0-3]". The list is
-/// left out where it would be too long for a description.
-[[nodiscard]] std::string request_description(JobId job, const std::vector<NodeName>& nodes);
+/// What we write in a request's description: "slurm-flex-start job=12 nodes=a3u-[0-3]", with
+/// " attempt=2" after the job from the second on. The list is left out where it would be too long
+/// for a description.
+[[nodiscard]] std::string request_description(JobId job,
+                                              const std::vector<NodeName>& nodes,
+                                              std::uint32_t attempt = 1);
+
+/// True if the description is one of ours.
+[[nodiscard]] bool is_our_request(const ResizeRequest& request);
+
+/// The attempt in a description; 1 if it says none.
+[[nodiscard]] std::uint32_t request_attempt(const ResizeRequest& request);
 
 /// The job of a request, from its description, else from its name; 0 if neither tells.
 [[nodiscard]] JobId request_job(const ResizeRequest& request);

@@ -20,7 +20,21 @@ void complain(const Log& log, std::string_view event, const std::string& why) {
 
 }  // namespace
 
-std::optional<Session> open_session(const Options& options, const Log& log) {
+Result<std::unique_ptr<Cloud>> open_cloud(const Config& config, const RetryPolicy& retry) {
+  return open_cloud(CloudSettings{.endpoint = config.api.endpoint,
+                                  .project = config.project,
+                                  .region = config.region,
+                                  .credentials = config.credentials,
+                                  .max_in_flight = config.api.max_in_flight,
+                                  .call_timeout = config.api.call_timeout,
+                                  .run_timeout = config.api.run_timeout,
+                                  .retry = retry,
+                                  .slurm_user = slurm_user_id()});
+}
+
+std::optional<Session> open_session(const Options& options,
+                                    const Log& log,
+                                    const RetryPolicy& retry) {
   // Slurm first: only it knows SlurmUser, to whom the config may belong. The config's problems are
   // told first all the same.
   auto scheduler = open_libslurm();
@@ -47,16 +61,7 @@ std::optional<Session> open_session(const Options& options, const Log& log) {
     }
     session.cluster = std::move(*name);
   }
-  const Config& config = session.config;
-  auto cloud = open_cloud({.endpoint = config.api.endpoint,
-                           .project = config.project,
-                           .region = config.region,
-                           .credentials = config.credentials,
-                           .max_in_flight = config.api.max_in_flight,
-                           .call_timeout = config.api.call_timeout,
-                           .run_timeout = config.api.run_timeout,
-                           .retry = {},
-                           .slurm_user = slurm_user_id()});
+  auto cloud = open_cloud(session.config, retry);
   if (!cloud) {
     complain(log, "bad_credentials", cloud.error().what);
     return std::nullopt;

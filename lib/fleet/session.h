@@ -5,6 +5,7 @@
 #include "lib/config/config.h"
 #include "lib/core/log.h"
 #include "lib/core/program.h"
+#include "lib/core/retry.h"
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 
@@ -26,7 +27,13 @@ struct Session {
 
 /// Nothing if the config is bad (all its problems are logged and printed), or Slurm or the
 /// credentials cannot be opened.
-[[nodiscard]] std::optional<Session> open_session(const Options& options, const Log& log);
+[[nodiscard]] std::optional<Session> open_session(const Options& options,
+                                                  const Log& log,
+                                                  const RetryPolicy& retry = {});
+
+/// The cloud that a config speaks of.
+[[nodiscard]] Result<std::unique_ptr<Cloud>> open_cloud(const Config& config,
+                                                        const RetryPolicy& retry);
 
 /// The program's last line: what, how much, how many calls, how long.
 struct Summary {

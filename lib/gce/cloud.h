@@ -21,6 +21,9 @@ namespace flex {
 template <class T>
 using Then = std::function<void(Result<T>)>;
 
+/// More of a console's text is not kept: what went wrong is at its end.
+inline constexpr std::size_t kMaxSerialOutput = std::size_t{64} * 1024;
+
 /// Figures for the summary line and the benchmark.
 struct CloudStats {
   std::size_t calls = 0;    ///< HTTP requests to the Compute API, retries included
@@ -38,6 +41,9 @@ class Cloud {
   virtual void fetch_group(const MigName& group, Then<Group> then) = 0;
   virtual void fetch_requests(const MigName& group, Then<std::vector<ResizeRequest>> then) = 0;
   virtual void fetch_instances(const MigName& group, Then<std::vector<Instance>> then) = 0;
+  /// The end of what the VM has written on its console, at most kMaxSerialOutput bytes. Invalid
+  /// without a URL: there is no VM yet.
+  virtual void fetch_serial_output(const Instance& instance, Then<std::string> then) = 0;
   /// Answers when the operation is done: Done, or the operation's own error put in its class.
   virtual void wait_operation(const Operation& operation, Then<Done> then) = 0;
 

@@ -56,6 +56,16 @@ void fetch_all(Caller& caller, Listing<T> list) {
   fetch_page(caller, std::make_shared<Listing<T>>(std::move(list)), {});
 }
 
+/// The end of a text, without half a character in front.
+std::string keep_end(std::string text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  std::size_t from = text.size() - limit;
+  const auto is_inside = [&] { return (static_cast<unsigned char>(text[from]) & 0xc0U) == 0x80U; };
+  while (from < text.size() && is_inside()) ++from;
+  text.erase(0, from);
+  return text;
+}
+
 class RestCloud final : public Cloud {
  public:
   RestCloud(const CloudSettings& settings,
@@ -133,6 +143,28 @@ class RestCloud final : public Cloud {
          .doing = fmt::format("listing instances of group '{}'", group),
          .parse = parse_instance_page,
          .then = std::move(then)});
+  }
+
+  void fetch_serial_output(const Instance& instance, Then<std::string> then) override {
+    std::string doing = fmt::format("console of '{}'", instance.name);
+    const std::string_view zone = zone_of(instance.url);
+    if (zone.empty()) {
+      return caller_.later([doing, then = std::move(then)] {
+        then(Error{ErrorKind::Invalid, doing + ": it has no URL with a zone", "NO_ZONE"});
+      });
+    }
+    // A start below 0 counts from the end.
+    Call call{.path = with_query(
+                  serial_path(zone, last_part(instance.url)),
+                  {{"start", fmt::format("-{}", kMaxSerialOutput)}, {"fields", "contents"}}),
+              .doing = doing};
+    caller_.call(std::move(call),
+                 [doing, then = std::move(then)](const Result<std::string>& reply) {
+                   if (!reply) return then(reply.error());
+                   auto text = parse_serial_output(*reply);
+                   if (!text) return then(std::move(text.error()).in(doing));
+                   then(keep_end(*std::move(text), kMaxSerialOutput));
+                 });
   }
 
   void wait_operation(const Operation& operation, Then<Done> then) override {

@@ -179,6 +179,11 @@ std::string operation_path(std::string_view region, std::string_view operation) 
       "/regions/{}/operations/{}", percent_encode(region), percent_encode(operation));
 }
 
+std::string serial_path(std::string_view zone, std::string_view instance) {
+  return fmt::format(
+      "/zones/{}/instances/{}/serialPort", percent_encode(zone), percent_encode(instance));
+}
+
 std::string template_url(std::string_view project, std::string_view given) {
   if (given.find('/') == std::string_view::npos)
     return fmt::format("projects/{}/global/instanceTemplates/{}", project, given);
@@ -190,6 +195,14 @@ std::string template_url(std::string_view project, std::string_view given) {
 std::string zone_url(std::string_view project, std::string_view zone) {
   if (zone.find('/') != std::string_view::npos) return std::string(zone);
   return fmt::format("projects/{}/zones/{}", project, zone);
+}
+
+std::string_view zone_of(std::string_view url) {
+  static constexpr std::string_view kZones = "zones/";
+  const auto at = url.find(kZones);
+  if (at == std::string_view::npos || (at > 0 && url[at - 1] != '/')) return {};
+  const std::string_view rest = url.substr(at + kZones.size());
+  return rest.substr(0, rest.find('/'));
 }
 
 std::string_view last_part(std::string_view url) {

@@ -49,11 +49,16 @@ struct Origin {
                                        const MigName& group,
                                        const RequestName& request);
 [[nodiscard]] std::string operation_path(std::string_view region, std::string_view operation);
+/// What a VM writes on its console.
+[[nodiscard]] std::string serial_path(std::string_view zone, std::string_view instance);
 
 /// A bare name is a global template, "regions/…" and "global/…" get the project in front, anything
 /// longer stays.
 [[nodiscard]] std::string template_url(std::string_view project, std::string_view given);
 [[nodiscard]] std::string zone_url(std::string_view project, std::string_view zone);
+
+/// The zone in the URL of a VM, full or partial; empty if it names none.
+[[nodiscard]] std::string_view zone_of(std::string_view url);
 
 /// What follows the last "/".
 [[nodiscard]] std::string_view last_part(std::string_view url);

@@ -99,6 +99,7 @@ ResizeRequest read_request(const JsonView& view, const MigName& group) {
 Instance read_instance(const JsonView& view) {
   Instance instance{.name = {view.text("name")},
                     .url = view.text("instance"),
+                    .id = view.text("id"),
                     .status = parse_instance_status(view.text("instanceStatus")),
                     .action = parse_instance_action(view.text("currentAction")),
                     .terminates = read_time(view.object("scheduling"), "terminationTimestamp")};
@@ -167,7 +168,7 @@ std::string request_page_fields() {
 }
 
 std::string instance_page_fields() {
-  return "managedInstances(name,instance,instanceStatus,currentAction,"
+  return "managedInstances(name,instance,id,instanceStatus,currentAction,"
          "scheduling/terminationTimestamp,lastAttempt/errors/errors(code,message)),nextPageToken";
 }
 
@@ -202,6 +203,11 @@ Result<Operation> parse_operation(std::string_view text) {
   if (operation && operation->name.empty())
     return Error{ErrorKind::Internal, "$.name: an operation without a name", "BAD_REPLY"};
   return operation;
+}
+
+Result<std::string> parse_serial_output(std::string_view text) {
+  return parse_document<std::string>(text,
+                                     [](const JsonView& view) { return view.text("contents"); });
 }
 
 Complaint parse_complaint(int http_status, std::string_view text) {

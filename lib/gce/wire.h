@@ -40,6 +40,8 @@ inline constexpr std::string_view kOperationFields =
                                                              const MigName& group);
 [[nodiscard]] Result<Page<Instance>> parse_instance_page(std::string_view text);
 [[nodiscard]] Result<Operation> parse_operation(std::string_view text);
+/// The text on a VM's console.
+[[nodiscard]] Result<std::string> parse_serial_output(std::string_view text);
 
 /// The body of a reply that is not 2xx, whatever is in it.
 [[nodiscard]] Complaint parse_complaint(int http_status, std::string_view text);

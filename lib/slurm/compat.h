@@ -74,6 +74,13 @@ inline void set_reason_uid(update_node_msg_t& message, uid_t uid) {
 }
 #endif
 
+/// The first release that takes a ResumeTimeout of 65535 for infinite; to those before it is a
+/// number of seconds.
+inline constexpr int kInfiniteSinceYear = 25;
+inline constexpr int kInfiniteSinceMonth = 5;
+inline constexpr bool kKnowsInfinite =
+    SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(kInfiniteSinceYear, kInfiniteSinceMonth, 0);
+
 /// The job's --extra, or null.
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
 inline const char* job_extra(const slurm_job_info_t& job) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/slurm/convert.h"
 
-#include "lib/slurm/compat.h"
 #include "lib/slurm/handles.h"
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 namespace flex::slurm {
 namespace {
@@ -77,13 +78,34 @@ Job to_job(const slurm_job_info_t& job) {
           .end_time = to_time(job.end_time)};
 }
 
-Partition to_partition(const partition_info_t& partition) {
+Partition to_partition(const partition_info_t& partition, bool knows_infinite) {
   return {.name = to_text(partition.name),
           .nodes = to_nodes(partition.nodes),
           .max_time = to_limit(partition.max_time),
           .default_time = to_limit(partition.default_time),
           .resume_timeout = to_timeout(partition.resume_timeout),
+          .resume_timeout_is_infinite = knows_infinite && partition.resume_timeout == INFINITE16,
           .suspend_timeout = to_timeout(partition.suspend_timeout)};
+}
+
+bool knows_infinite(std::string_view version) {
+  const char* const end = version.data() + version.size();
+  std::pair<int, int> release{};
+  const auto year = std::from_chars(version.data(), end, release.first);
+  if (year.ec != std::errc{} || year.ptr == end || *year.ptr != '.') return kKnowsInfinite;
+  const auto month = std::from_chars(year.ptr + 1, end, release.second);
+  if (month.ec != std::errc{}) return kKnowsInfinite;
+  return release >= std::pair{kInfiniteSinceYear, kInfiniteSinceMonth};
+}
+
+SlurmSettings to_settings(const slurm_conf_t& conf) {
+  std::string version = to_text(conf.version);
+  const bool is_infinite = conf.resume_timeout == INFINITE16 && knows_infinite(version);
+  return {.resume_timeout = to_timeout(conf.resume_timeout),
+          .resume_timeout_is_infinite = is_infinite,
+          .suspend_timeout = to_timeout(conf.suspend_timeout),
+          .state_save_location = to_text(conf.state_save_location),
+          .version = std::move(version)};
 }
 
 }  // namespace flex::slurm

@@ -2,11 +2,13 @@
 // libslurm's records as the structs of domain.h (pure).
 #pragma once
 
-#include "lib/core/domain.h"
+#include "lib/slurm/compat.h"
+#include "lib/slurm/scheduler.h"
 
 #include <slurm/slurm.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flex::slurm {
@@ -20,6 +22,12 @@ namespace flex::slurm {
 
 [[nodiscard]] Node to_node(const node_info_t& node);
 [[nodiscard]] Job to_job(const slurm_job_info_t& job);
-[[nodiscard]] Partition to_partition(const partition_info_t& partition);
+/// `knows_infinite`: slurmctld takes INFINITE for what it says.
+[[nodiscard]] Partition to_partition(const partition_info_t& partition,
+                                     bool knows_infinite = kKnowsInfinite);
+[[nodiscard]] SlurmSettings to_settings(const slurm_conf_t& conf);
+/// Whether a slurmctld of this version ("25.05.1") takes a ResumeTimeout of INFINITE for what it
+/// says.
+[[nodiscard]] bool knows_infinite(std::string_view version);
 
 }  // namespace flex::slurm

@@ -2,6 +2,7 @@
 #include "lib/slurm/libslurm_scheduler.h"
 
 #include "lib/slurm/compat.h"
+#include "lib/slurm/controller.h"
 #include "lib/slurm/convert.h"
 #include "lib/slurm/errors.h"
 #include "lib/slurm/handles.h"
@@ -29,6 +30,8 @@ constexpr std::size_t kFewJobs = 8;
 // backup to take over. slurmctld ends its programs after their own timeouts, so neither may be
 // long.
 constexpr std::uint16_t kMaxPatience = 20;
+// How long a list may be believed that is only asked for its changes.
+constexpr std::chrono::minutes kFullRefresh{10};
 
 std::uint32_t to_state(NodeRequest request) {
   switch (request) {
@@ -46,6 +49,10 @@ std::uint32_t to_state(NodeRequest request) {
       return NODE_STATE_IDLE;
     case NodeRequest::Resume:
       return NODE_RESUME;
+    case NodeRequest::Drain:
+      return NODE_STATE_DRAIN;
+    case NodeRequest::Undrain:
+      return NODE_STATE_UNDRAIN;
   }
   return NO_VAL;
 }
@@ -66,20 +73,91 @@ std::string_view to_string(NodeRequest request) {
       return "IDLE";
     case NodeRequest::Resume:
       return "RESUME";
+    case NodeRequest::Drain:
+      return "DRAIN";
+    case NodeRequest::Undrain:
+      return "UNDRAIN";
   }
   return "?";
 }
 
-/// Runs one load call and gives its answer to the owner.
+/// Runs one load call and gives its answer to the owner; null where nothing has changed.
 template <class Owner, class Call>
-Result<Owner> load(std::string_view doing, Call&& call) {
+Result<Owner> load_change(std::string_view doing, Call&& call) {
   typename Owner::pointer raw = nullptr;
   errno = 0;
   const int number = slurm::error_number(call(&raw));
   Owner owner(raw);
+  if (number == SLURM_NO_CHANGE_IN_DATA) return Owner{};
   if (number != 0) return slurm::to_error(number, doing);
   if (!owner) return Error{ErrorKind::Internal, fmt::format("{}: no answer", doing)};
   return owner;
+}
+
+/// The same for a call that asks for everything.
+template <class Owner, class Call>
+Result<Owner> load(std::string_view doing, Call&& call) {
+  auto owner = load_change<Owner>(doing, std::forward<Call>(call));
+  if (owner && !*owner) return slurm::to_error(SLURM_NO_CHANGE_IN_DATA, doing);
+  return owner;
+}
+
+/// Asks for what is newer than `list` and puts it there as `copy(answer)`.
+template <class Owner, class T, class Call, class Copy>
+Result<bool> refresh(Listed<T>& list, std::string_view doing, Call&& call, Copy&& copy) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool in_full = list.as_of == TimePoint{} || now - list.asked_in_full >= kFullRefresh;
+  const time_t newer_than = in_full ? 0 : list.as_of.time_since_epoch().count();
+  auto answer = load_change<Owner>(doing, [&](auto** raw) { return call(newer_than, raw); });
+  if (!answer) return answer.error();
+  if (!*answer) return false;
+  list.items = copy(**answer);
+  list.as_of = TimePoint{Seconds{(*answer)->last_update}};
+  if (in_full) list.asked_in_full = now;
+  return true;
+}
+
+std::vector<Node> copy_nodes(const node_info_msg_t& answer) {
+  std::vector<Node> nodes;
+  nodes.reserve(answer.record_count);
+  for (const auto& node : std::span(answer.node_array, answer.record_count)) {
+    // slurmctld sends an empty record for a node that it hides.
+    if (node.name != nullptr && *node.name != '\0') nodes.push_back(slurm::to_node(node));
+  }
+  return nodes;
+}
+
+template <class Wanted>
+void append_jobs(std::vector<Job>& jobs, const job_info_msg_t& answer, Wanted&& wanted) {
+  for (const auto& job : std::span(answer.job_array, answer.record_count)) {
+    if (wanted(slurm::job_id(job))) jobs.push_back(slurm::to_job(job));
+  }
+}
+
+std::vector<Job> copy_jobs(const job_info_msg_t& answer) {
+  std::vector<Job> jobs;
+  jobs.reserve(answer.record_count);
+  append_jobs(jobs, answer, [](JobId) { return true; });
+  return jobs;
+}
+
+std::vector<Partition> copy_partitions(const partition_info_msg_t& answer, bool knows_infinite) {
+  std::vector<Partition> partitions;
+  partitions.reserve(answer.record_count);
+  for (const auto& partition : std::span(answer.partition_array, answer.record_count)) {
+    partitions.push_back(slurm::to_partition(partition, knows_infinite));
+  }
+  return partitions;
+}
+
+/// The controllers in their order, the primary first.
+std::vector<slurm::ControllerHost> controllers_in(const slurm_conf_t& conf) {
+  std::vector<slurm::ControllerHost> hosts;
+  for (std::uint32_t i = 0; i < conf.control_cnt; ++i) {
+    hosts.push_back({.name = slurm::to_text(conf.control_machine[i]),
+                     .address = slurm::to_text(conf.control_addr[i])});
+  }
+  return hosts;
 }
 
 Result<Done> finish(int return_code, std::string_view doing) {
@@ -102,8 +180,7 @@ class LibslurmScheduler final : public Scheduler {
     if (&slurm_conf != nullptr && slurm_conf.cluster_name != nullptr) {
       return std::string(slurm_conf.cluster_name);
     }
-    auto conf = load<slurm::ConfPtr>("loading Slurm's configuration",
-                                     [](auto** answer) { return slurm_load_ctl_conf(0, answer); });
+    auto conf = load_conf();
     if (!conf) return conf.error();
     return slurm::to_text((*conf)->cluster_name);
   }
@@ -112,13 +189,7 @@ class LibslurmScheduler final : public Scheduler {
     auto answer = load<slurm::NodeInfoPtr>(
         "loading nodes", [](auto** raw) { return slurm_load_node(0, raw, kShow); });
     if (!answer) return answer.error();
-    std::vector<Node> nodes;
-    nodes.reserve((*answer)->record_count);
-    for (const auto& node : std::span((*answer)->node_array, (*answer)->record_count)) {
-      // slurmctld sends an empty record for a node that it hides.
-      if (node.name != nullptr && *node.name != '\0') nodes.push_back(slurm::to_node(node));
-    }
-    return nodes;
+    return copy_nodes(**answer);
   }
 
   Result<std::vector<Job>> load_jobs(std::span<const JobId> ids) override {
@@ -135,7 +206,7 @@ class LibslurmScheduler final : public Scheduler {
         return answer.error();
       }
       // For the first task of an array, or the leader of a heterogeneous job, all of it comes.
-      append(jobs, **answer, [id](JobId other) { return other == id; });
+      append_jobs(jobs, **answer, [id](JobId other) { return other == id; });
     }
     return jobs;
   }
@@ -148,12 +219,53 @@ class LibslurmScheduler final : public Scheduler {
     auto answer = load<slurm::PartitionInfoPtr>(
         "loading partitions", [](auto** raw) { return slurm_load_partitions(0, raw, kShow); });
     if (!answer) return answer.error();
-    std::vector<Partition> partitions;
-    partitions.reserve((*answer)->record_count);
-    for (const auto& partition : std::span((*answer)->partition_array, (*answer)->record_count)) {
-      partitions.push_back(slurm::to_partition(partition));
+    return copy_partitions(**answer, knows_infinite_);
+  }
+
+  Result<bool> refresh_nodes(Listed<Node>& nodes) override {
+    return refresh<slurm::NodeInfoPtr>(
+        nodes,
+        "loading nodes",
+        [](time_t since, auto** raw) { return slurm_load_node(since, raw, kShow); },
+        copy_nodes);
+  }
+
+  Result<bool> refresh_jobs(Listed<Job>& jobs) override {
+    return refresh<slurm::JobInfoPtr>(
+        jobs,
+        "loading jobs",
+        [](time_t since, auto** raw) { return slurm_load_jobs(since, raw, kShow); },
+        copy_jobs);
+  }
+
+  Result<bool> refresh_partitions(Listed<Partition>& partitions) override {
+    return refresh<slurm::PartitionInfoPtr>(
+        partitions,
+        "loading partitions",
+        [](time_t since, auto** raw) { return slurm_load_partitions(since, raw, kShow); },
+        [this](const auto& answer) { return copy_partitions(answer, knows_infinite_); });
+  }
+
+  Result<SlurmSettings> load_settings() override {
+    auto conf = load_conf();
+    if (!conf) return conf.error();
+    auto settings = slurm::to_settings(**conf);
+    knows_infinite_ = slurm::knows_infinite(settings.version);
+    return settings;
+  }
+
+  Result<Controller> find_controller() override {
+    auto hosts = load_controllers();
+    if (!hosts) return hosts.error();
+    // One that stands by answers, too, but then the one in charge is before it: a primary that
+    // comes back takes over.
+    std::size_t in_charge = 0;
+    if (hosts->size() > 1) {
+      while (in_charge < hosts->size() && slurm_ping(static_cast<int>(in_charge)) != 0) ++in_charge;
     }
-    return partitions;
+    if (in_charge >= hosts->size()) return Error{ErrorKind::Retry, "no slurmctld answers"};
+    const auto& host = (*hosts)[in_charge];
+    return Controller{.is_here = slurm::is_this_host(host), .host = host.name};
   }
 
   Result<Done> update_nodes(std::span<const NodeName> nodes,
@@ -186,6 +298,11 @@ class LibslurmScheduler final : public Scheduler {
     return finish(slurm_update_job(&message), fmt::format("setting job {}'s AdminComment", job));
   }
 
+  Result<Done> requeue(JobId job) override {
+    errno = 0;
+    return finish(slurm::requeue(job, 0), fmt::format("requeueing job {}", job));
+  }
+
   Result<Done> requeue_and_hold(JobId job) override {
     errno = 0;
     // Not slurm_requeue2: given the number of an array's first task it takes all of the array.
@@ -194,11 +311,17 @@ class LibslurmScheduler final : public Scheduler {
   }
 
  private:
-  template <class Wanted>
-  static void append(std::vector<Job>& jobs, const job_info_msg_t& answer, Wanted&& wanted) {
-    for (const auto& job : std::span(answer.job_array, answer.record_count)) {
-      if (wanted(slurm::job_id(job))) jobs.push_back(slurm::to_job(job));
-    }
+  static Result<slurm::ConfPtr> load_conf() {
+    return load<slurm::ConfPtr>("loading Slurm's configuration",
+                                [](auto** answer) { return slurm_load_ctl_conf(0, answer); });
+  }
+
+  static Result<std::vector<slurm::ControllerHost>> load_controllers() {
+    // slurm_init has read them: a slurmctld that is away has no part in this.
+    if (&slurm_conf != nullptr && slurm_conf.control_cnt > 0) return controllers_in(slurm_conf);
+    auto conf = load_conf();
+    if (!conf) return conf.error();
+    return controllers_in(**conf);
   }
 
   template <class Wanted>
@@ -207,13 +330,15 @@ class LibslurmScheduler final : public Scheduler {
         "loading jobs", [](auto** raw) { return slurm_load_jobs(0, raw, kShow); });
     if (!answer) return answer.error();
     std::vector<Job> jobs;
-    append(jobs, **answer, wanted);
+    append_jobs(jobs, **answer, wanted);
     return jobs;
   }
 
   static Result<std::vector<Job>> load_many(const std::unordered_set<JobId>& ids) {
     return load_where([&](JobId id) { return ids.contains(id); });
   }
+
+  bool knows_infinite_ = slurm::kKnowsInfinite;
 };
 
 /// The file that slurm_init would read; empty where there is none.

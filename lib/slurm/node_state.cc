@@ -80,6 +80,23 @@ bool is_cloud(const Node& node) {
   return has(node, NODE_STATE_CLOUD);
 }
 
+bool is_completing(const Node& node) {
+  return has(node, NODE_STATE_COMPLETING);
+}
+
+bool is_power_up_requested(const Node& node) {
+  return has(node, NODE_STATE_POWER_UP);
+}
+
+bool is_power_down_requested(const Node& node) {
+  return has(node, NODE_STATE_POWER_DOWN);
+}
+
+bool is_up(const Node& node) {
+  if (base(node) == NODE_STATE_UNKNOWN || base(node) == NODE_STATE_FUTURE) return false;
+  return !is_powered_down(node) && !is_powering_down(node) && !is_powering_up(node);
+}
+
 std::string state_text(const Node& node) {
   const auto number = base(node);
   std::string text{number < kBases.size() ? kBases[number] : "?"};

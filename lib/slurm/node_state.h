@@ -12,11 +12,19 @@ namespace flex {
 [[nodiscard]] bool is_powered_down(const Node& node);
 [[nodiscard]] bool is_powering_down(const Node& node);
 [[nodiscard]] bool is_idle(const Node& node);
+/// ALLOCATED or MIXED.
 [[nodiscard]] bool is_allocated(const Node& node);
 [[nodiscard]] bool is_down(const Node& node);
 [[nodiscard]] bool is_draining(const Node& node);
 [[nodiscard]] bool is_not_responding(const Node& node);
 [[nodiscard]] bool is_cloud(const Node& node);
+[[nodiscard]] bool is_completing(const Node& node);
+/// Somebody asked for it and slurmctld has not begun yet.
+[[nodiscard]] bool is_power_up_requested(const Node& node);
+/// Somebody asked for it and slurmctld has not begun yet: it may wait for the node's jobs.
+[[nodiscard]] bool is_power_down_requested(const Node& node);
+/// Slurm believes that there is a machine: neither powered down nor on its way up or down.
+[[nodiscard]] bool is_up(const Node& node);
 /// "IDLE+CLOUD+POWERING_UP", for logs.
 [[nodiscard]] std::string state_text(const Node& node);
 

@@ -6,6 +6,7 @@
 #include "lib/core/domain.h"
 #include "lib/core/result.h"
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,41 @@
 namespace flex {
 
 /// State changes we ask for; see scontrol(1).
-enum class NodeRequest { PowerUp, PowerDown, PowerDownForce, PowerDownAsap, Down, Idle, Resume };
+enum class NodeRequest {
+  PowerUp,
+  PowerDown,
+  PowerDownForce,
+  PowerDownAsap,
+  Down,
+  Idle,
+  Resume,
+  Drain,
+  Undrain
+};
+
+/// What slurmctld said last, and when that was: with it only a change is asked for.
+template <class T>
+struct Listed {
+  std::vector<T> items{};
+  TimePoint as_of{};  ///< slurmctld's clock; the epoch: never
+  /// When all of it was last asked for, whatever had changed.
+  std::chrono::steady_clock::time_point asked_in_full{};
+};
+
+/// What we need of slurmctld's configuration.
+struct SlurmSettings {
+  Seconds resume_timeout{};                 ///< the global one
+  bool resume_timeout_is_infinite = false;  ///< INFINITE, which Slurm knows from 25.05 on
+  Seconds suspend_timeout{};
+  std::string state_save_location{};
+  std::string version{};  ///< "22.05.8", of slurmctld
+};
+
+/// Whether the slurmctld that is in charge runs on this host, and which host it is.
+struct Controller {
+  bool is_here = false;
+  std::string host{};
+};
 
 class Scheduler {
  public:
@@ -29,11 +64,24 @@ class Scheduler {
   virtual Result<std::vector<Job>> load_all_jobs() = 0;
   virtual Result<std::vector<Partition>> load_partitions() = 0;
 
+  /// Brings the list up to date. True if slurmctld sent it again, false if nothing has changed and
+  /// the list stays as it is. Now and then all of it is asked for: a clock that was set back would
+  /// hide changes. After an error the list is as it was.
+  virtual Result<bool> refresh_nodes(Listed<Node>& nodes) = 0;
+  virtual Result<bool> refresh_jobs(Listed<Job>& jobs) = 0;
+  virtual Result<bool> refresh_partitions(Listed<Partition>& partitions) = 0;
+
+  virtual Result<SlurmSettings> load_settings() = 0;
+  /// Of several controllers the first that answers is in charge. Retry if none does.
+  virtual Result<Controller> find_controller() = 0;
+
   /// One RPC for all the nodes. `reason` may be empty.
   virtual Result<Done> update_nodes(std::span<const NodeName> nodes,
                                     NodeRequest request,
                                     std::string_view reason) = 0;
   virtual Result<Done> set_admin_comment(JobId job, std::string_view text) = 0;
+  /// Back to the queue. Precondition as below.
+  virtual Result<Done> requeue(JobId job) = 0;
   /// Back to the queue, held. Precondition for a job that cannot be requeued (salloc, srun,
   /// --no-requeue).
   virtual Result<Done> requeue_and_hold(JobId job) = 0;

@@ -35,7 +35,8 @@ inline Config config(std::vector<NodesetConfig> sets) {
   made.nodesets = std::move(sets);
   for (std::size_t i = 0; i < made.nodesets.size(); ++i) {
     for (std::size_t k = 0; k < made.nodesets[i].nodes.size(); ++k)
-      made.places[made.nodesets[i].nodes[k]] = {i, k};
+      made.places[made.nodesets[i].nodes[k]] = {.nodeset = i, .index = k};
+    for (const NodeName& node : made.nodesets[i].static_nodes) made.places[node].is_static = true;
   }
   return made;
 }

@@ -198,6 +198,17 @@ void FakeCloud::fetch_instances(const MigName& group, Then<std::vector<Instance>
   });
 }
 
+void FakeCloud::fetch_serial_output(const Instance& instance, Then<std::string> then) {
+  const std::string& node = instance.name.text;
+  CloudCall call{.method = "fetch_serial_output", .nodes = {node}};
+  answer<std::string>(std::move(call), std::move(then), [&]() -> Result<std::string> {
+    if (instance.url.empty()) return Error{ErrorKind::Invalid, "no URL", "NO_ZONE"};
+    const auto found = serial_outputs.find(node);
+    if (found == serial_outputs.end()) return not_found("instance", node);
+    return found->second;
+  });
+}
+
 void FakeCloud::wait_operation(const Operation& operation, Then<Done> then) {
   answer<Done>({"wait_operation"}, std::move(then), [&]() -> Result<Done> {
     if (operation.is_done && operation.error) return to_error(*operation.error);

@@ -57,6 +57,8 @@ class FakeCloud final : public Cloud {
   void lose_reply(std::string_view method);
   /// Operations of this method end in this error (the write itself is answered well).
   void next_operation_error(std::string_view method, ProviderError error);
+  /// What VMs have written on their consoles, by node; NotFound for one that is not here.
+  std::map<std::string, std::string> serial_outputs{};
   /// What time the groups and requests that are made carry.
   TimePoint now{};
 
@@ -75,6 +77,7 @@ class FakeCloud final : public Cloud {
   void fetch_group(const MigName& group, Then<Group> then) override;
   void fetch_requests(const MigName& group, Then<std::vector<ResizeRequest>> then) override;
   void fetch_instances(const MigName& group, Then<std::vector<Instance>> then) override;
+  void fetch_serial_output(const Instance& instance, Then<std::string> then) override;
   void wait_operation(const Operation& operation, Then<Done> then) override;
   void insert_group(const GroupSpec& spec, Then<Operation> then) override;
   void insert_request(const RequestSpec& spec, Then<Operation> then) override;

@@ -26,6 +26,10 @@ std::string name_of(NodeRequest request) {
       return "node IDLE";
     case NodeRequest::Resume:
       return "node RESUME";
+    case NodeRequest::Drain:
+      return "node DRAIN";
+    case NodeRequest::Undrain:
+      return "node UNDRAIN";
   }
   return "node ?";
 }
@@ -63,6 +67,13 @@ void apply(Node& node, NodeRequest request) {
     case NodeRequest::Resume:
       set_base(node, NODE_STATE_IDLE);
       set_flag(node, NODE_STATE_DRAIN, false);
+      break;
+    case NodeRequest::Drain:
+      set_flag(node, NODE_STATE_DRAIN);
+      break;
+    case NodeRequest::Undrain:
+      set_flag(node, NODE_STATE_DRAIN, false);
+      node.reason.clear();
       break;
   }
 }
@@ -151,6 +162,34 @@ Result<std::vector<Partition>> FakeScheduler::load_partitions() {
   return partitions;
 }
 
+Result<bool> FakeScheduler::refresh_nodes(Listed<Node>& list) {
+  if (const auto error = enter("refresh_nodes")) return *error;
+  list.items = nodes;
+  return true;
+}
+
+Result<bool> FakeScheduler::refresh_jobs(Listed<Job>& list) {
+  if (const auto error = enter("refresh_jobs")) return *error;
+  list.items = jobs;
+  return true;
+}
+
+Result<bool> FakeScheduler::refresh_partitions(Listed<Partition>& list) {
+  if (const auto error = enter("refresh_partitions")) return *error;
+  list.items = partitions;
+  return true;
+}
+
+Result<SlurmSettings> FakeScheduler::load_settings() {
+  if (const auto error = enter("load_settings")) return *error;
+  return settings;
+}
+
+Result<Controller> FakeScheduler::find_controller() {
+  if (const auto error = enter("find_controller")) return *error;
+  return controller;
+}
+
 Result<Done> FakeScheduler::update_nodes(std::span<const NodeName> names,
                                          NodeRequest request,
                                          std::string_view reason) {
@@ -200,8 +239,17 @@ Result<Done> FakeScheduler::set_admin_comment(JobId job, std::string_view text) 
   return Done{};
 }
 
+Result<Done> FakeScheduler::requeue(JobId job) {
+  if (const auto error = enter("requeue")) return *error;
+  return send_back(job, "requeue");
+}
+
 Result<Done> FakeScheduler::requeue_and_hold(JobId job) {
   if (const auto error = enter("requeue_and_hold")) return *error;
+  return send_back(job, "requeue_hold");
+}
+
+Result<Done> FakeScheduler::send_back(JobId job, const std::string& what) {
   Job* const found = find_job(job);
   if (found == nullptr) return no_such_job(job);
   if (!found->is_batch || !found->may_requeue) {
@@ -215,7 +263,7 @@ Result<Done> FakeScheduler::requeue_and_hold(JobId job) {
                  .code = "ESLURM_JOB_PENDING"};
   }
   give_back(*found);
-  updates.push_back({.what = "requeue_hold", .job = job});
+  updates.push_back({.what = what, .job = job});
   return Done{};
 }
 

@@ -16,7 +16,7 @@ class FakeScheduler : public Scheduler {
  public:
   /// What a write asked for, in the order of the calls. A write that was made to fail is not here.
   struct Update {
-    std::string what{};  ///< "node POWER_DOWN_FORCE", "admin_comment", "requeue_hold"
+    std::string what{};  ///< "node POWER_DOWN_FORCE", "admin_comment", "requeue", "requeue_hold"
     std::vector<NodeName> nodes{};
     JobId job = 0;
     std::string text{};  ///< the reason, or the comment
@@ -27,6 +27,11 @@ class FakeScheduler : public Scheduler {
   std::vector<Node> nodes{};
   std::vector<Job> jobs{};
   std::vector<Partition> partitions{};
+  SlurmSettings settings{.resume_timeout = Seconds{3600},
+                         .suspend_timeout = Seconds{60},
+                         .state_save_location = "/var/spool/slurmctld",
+                         .version = "22.05.8"};
+  Controller controller{.is_here = true, .host = "ctl"};
   std::vector<Update> updates{};
   /// The names of all methods called, reads too.
   std::vector<std::string> calls{};
@@ -47,12 +52,19 @@ class FakeScheduler : public Scheduler {
   Result<std::vector<Job>> load_jobs(std::span<const JobId> ids) override;
   Result<std::vector<Job>> load_all_jobs() override;
   Result<std::vector<Partition>> load_partitions() override;
+  /// Always a change.
+  Result<bool> refresh_nodes(Listed<Node>& list) override;
+  Result<bool> refresh_jobs(Listed<Job>& list) override;
+  Result<bool> refresh_partitions(Listed<Partition>& list) override;
+  Result<SlurmSettings> load_settings() override;
+  Result<Controller> find_controller() override;
   /// Changes the nodes' states as slurmctld would have done a moment later, and gives jobs back
   /// where it would. NotFound if one of them does not exist, as slurmctld does.
   Result<Done> update_nodes(std::span<const NodeName> names,
                             NodeRequest request,
                             std::string_view reason) override;
   Result<Done> set_admin_comment(JobId job, std::string_view text) override;
+  Result<Done> requeue(JobId job) override;
   Result<Done> requeue_and_hold(JobId job) override;
 
  private:
@@ -63,6 +75,8 @@ class FakeScheduler : public Scheduler {
 
   /// Notes the call; the error that it is to fail with, if any.
   std::optional<Error> enter(const std::string& method);
+  /// As requeue and requeue_and_hold do it, noted under `what`.
+  Result<Done> send_back(JobId job, const std::string& what);
   /// Back to the queue, as after a node failure; a job that may not be requeued ends.
   static void give_back(Job& job);
 

@@ -62,16 +62,27 @@ TEST_CASE("parse_config: the smallest file has the defaults", "[config]") {
   CHECK(nodeset.dws_flex.max_run_duration == kMaxRunDuration);
   CHECK(nodeset.on_timeout == OnTimeout::Requeue);
   CHECK(nodeset.max_boot_failures == 3);
+  CHECK(nodeset.retry.limit == 3);
+  CHECK(nodeset.retry.base == 60s);
+  CHECK(nodeset.retry.max == 30min);
+  CHECK(config.sweeper.finished_request_grace == 1h);
+  CHECK(config.sweeper.state_dir.empty());
   CHECK(nodeset.zones.empty());
 }
 
 TEST_CASE("parse_config: every duration but the run duration may be a second", "[config]") {
   const Config config =
       good(minimal("    run_duration_margin: 0\n    provision_timeout: 1s\n    boot_timeout: 1\n"
-                   "    dws_flex: {max_run_duration: 600}\n",
-                   "sweeper: {interval: 1s, orphan_grace: 1s, empty_mig_grace: 1s}\n"
+                   "    dws_flex: {max_run_duration: 600}\n"
+                   "    retry: {limit: 0, base: 1s, max: 1s}\n",
+                   "sweeper: {interval: 1s, orphan_grace: 1s, empty_mig_grace: 1s,\n"
+                   "          finished_request_grace: 1s, state_dir: /var/flex}\n"
                    "api: {call_timeout: 1s, run_timeout: 1s}\n"));
   CHECK(config.sweeper.interval == 1s);
+  CHECK(config.sweeper.finished_request_grace == 1s);
+  CHECK(config.sweeper.state_dir == "/var/flex");
+  CHECK(config.nodesets[0].retry.limit == 0);
+  CHECK(config.nodesets[0].retry.max == 1s);
   CHECK(config.api.run_timeout == 1s);
   CHECK(config.nodesets[0].boot_timeout == 1s);
   CHECK(config.nodesets[0].run_duration_margin == 0s);
@@ -85,6 +96,7 @@ TEST_CASE("parse_config: a nodeset wins over the defaults key by key", "[config]
       "  zones: [us-central1-a, us-central1-b]\n"
       "  dws_flex: {max_run_duration: 1d, use_job_duration: false}\n"
       "  boot_timeout: 5m\n"
+      "  retry: {limit: 5, base: 2m}\n"
       "nodesets:\n"
       "  plain: {nodes: p-1}\n"
       "  own:\n"
@@ -92,19 +104,25 @@ TEST_CASE("parse_config: a nodeset wins over the defaults key by key", "[config]
       "    instance_template: special\n"
       "    zones: [us-central1-c]\n"
       "    dws_flex: {max_run_duration: 2d}\n"
-      "    boot_timeout: 6m\n");
+      "    boot_timeout: 6m\n"
+      "    retry: {limit: 7, max: 1h}\n");
   const NodesetConfig& plain = config.nodesets.at(0);
   CHECK(plain.instance_template == "common");
   CHECK(plain.zones.size() == 2);
   CHECK(plain.dws_flex.max_run_duration == 24h);
   CHECK_FALSE(plain.dws_flex.use_job_duration);
   CHECK(plain.boot_timeout == 5min);
+  CHECK(plain.retry.limit == 5);
+  CHECK(plain.retry.base == 2min);
   const NodesetConfig& own = config.nodesets.at(1);
   CHECK(own.instance_template == "special");
   CHECK(own.zones == std::vector<std::string>{"us-central1-c"});
   CHECK(own.dws_flex.max_run_duration == 48h);
   CHECK_FALSE(own.dws_flex.use_job_duration);
   CHECK(own.boot_timeout == 6min);
+  CHECK(own.retry.limit == 7);
+  CHECK(own.retry.base == 2min);
+  CHECK(own.retry.max == 1h);
   CHECK(config.region == "us-central1");
 }
 
@@ -117,6 +135,14 @@ TEST_CASE("parse_config: knows the place of every node and of no other", "[confi
   CHECK(config.find({"a-3"})->nodeset == 0);
   CHECK(config.find({"a-3"})->index == 3);
   CHECK(config.find({"a-4"}) == nullptr);
+}
+
+TEST_CASE("parse_config: knows of every node whether it is static", "[config]") {
+  const Config config = good(minimal("    static_nodes: a-[1-2]\n"));
+  CHECK_FALSE(config.find({"a-0"})->is_static);
+  CHECK(config.find({"a-1"})->is_static);
+  CHECK(config.find({"a-2"})->is_static);
+  CHECK_FALSE(config.find({"a-3"})->is_static);
 }
 
 TEST_CASE("parse_config: takes an endpoint with a slash at its end without the slash", "[config]") {

@@ -105,3 +105,48 @@ TEST_CASE("is_owned: only the exact cluster and nodeset", "[core]") {
   CHECK_FALSE(is_owned("", "hpc", "a3u"));
   CHECK_FALSE(is_owned("x " + mark, "hpc", "a3u"));
 }
+
+TEST_CASE("cluster_name_prefix: every group name of the cluster starts with it", "[core]") {
+  CHECK(cluster_name_prefix("hpc") == "hpc-");
+  CHECK(cluster_name_prefix("hpc-a") == "hpc-a-");
+  CHECK(cluster_name_prefix("My_Cluster") == "my-cluster-");
+  CHECK(cluster_name_prefix("9lives") == "x9lives-");
+  for (const std::string& cluster : {std::string("hpc"),
+                                     std::string("hpc-a"),
+                                     std::string("my_cluster"),
+                                     std::string("ends_"),
+                                     std::string("ends-"),
+                                     std::string("_"),
+                                     std::string("9lives"),
+                                     std::string(40, 'c'),
+                                     std::string(53, 'c'),
+                                     std::string(54, 'c'),
+                                     std::string(55, 'c'),
+                                     std::string(50, 'c') + "----" + "c",
+                                     std::string(100, 'c')}) {
+    for (const std::string& nodeset : {std::string("a3u"),
+                                       std::string("a_b"),
+                                       std::string("-"),
+                                       std::string(8, 'n'),
+                                       std::string(70, 'n')}) {
+      const auto prefix = cluster_name_prefix(cluster);
+      INFO(cluster << " " << nodeset);
+      CHECK_THAT(nodeset_group_name(cluster, nodeset).text, StartsWith(prefix));
+      CHECK_THAT(nodeset_group_name(cluster, nodeset, 1).text, StartsWith(prefix));
+      CHECK_THAT(job_group_name(cluster, nodeset, 4294967295U, 1).text, StartsWith(prefix));
+    }
+  }
+}
+
+TEST_CASE("owned_nodeset: the nodeset of a mark of exactly this cluster", "[core]") {
+  CHECK(owned_nodeset(ownership_mark("hpc", "a3u"), "hpc") == "a3u");
+  CHECK(owned_nodeset(ownership_mark("hpc", "a3u") + " job=12", "hpc") == "a3u");
+  CHECK(owned_nodeset(ownership_mark("my_c", "a_b"), "my_c") == "a_b");
+  // "hpc" with nodeset "a-b" and "hpc-a" with nodeset "b" have one group name, two marks.
+  CHECK(owned_nodeset(ownership_mark("hpc", "a-b"), "hpc") == "a-b");
+  CHECK_FALSE(owned_nodeset(ownership_mark("hpc-a", "b"), "hpc"));
+  CHECK_FALSE(owned_nodeset(ownership_mark("hpc", "a-b"), "hpc-a"));
+  CHECK_FALSE(owned_nodeset("", "hpc"));
+  CHECK_FALSE(owned_nodeset(ownership_mark("hpc", ""), "hpc"));
+  CHECK_FALSE(owned_nodeset("my " + ownership_mark("hpc", "a3u"), "hpc"));
+}

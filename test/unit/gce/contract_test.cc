@@ -186,6 +186,7 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
   cloud.fetch_group({"g"}, ignore);
   cloud.fetch_requests({"g"}, ignore);
   cloud.fetch_instances({"g"}, ignore);
+  cloud.fetch_serial_output({.name = {"n1"}, .url = "projects/p1/zones/z/instances/n1"}, ignore);
   cloud.wait_operation({.name = "op"}, ignore);
   cloud.insert_group({.name = {"g"}, .description = "d", .instance_template = "t", .zones = {"z"}},
                      ignore);
@@ -209,6 +210,7 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
     CHECK(problems_of(contract, request, used) == std::vector<std::string>{});
   }
   CHECK(used == std::set<std::string>{
+                    "instances.getSerialPortOutput",
                     "regionInstanceGroupManagerResizeRequests.cancel",
                     "regionInstanceGroupManagerResizeRequests.delete",
                     "regionInstanceGroupManagerResizeRequests.insert",

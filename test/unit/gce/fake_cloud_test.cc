@@ -96,3 +96,19 @@ TEST_CASE("fake_cloud: timers come in order of time, without waiting", "[gce]") 
   CHECK(order == "ab");
   CHECK(cloud.elapsed == 1h);
 }
+
+TEST_CASE("fake_cloud: a console is what the test says", "[gce]") {
+  FakeCloud cloud;
+  cloud.serial_outputs["n1"] = "up";
+  std::vector<Result<std::string>> texts;
+  const auto keep = [&](const Result<std::string>& text) { texts.push_back(text); };
+  cloud.fetch_serial_output({.name = {"n1"}, .url = "u"}, keep);
+  cloud.fetch_serial_output({.name = {"n2"}, .url = "u"}, keep);
+  cloud.fetch_serial_output({.name = {"n1"}}, keep);
+  cloud.run();
+  REQUIRE(texts.size() == 3);
+  CHECK(*texts[0] == "up");
+  CHECK(texts[1].error().kind == ErrorKind::NotFound);
+  CHECK(texts[2].error().kind == ErrorKind::Invalid);
+  CHECK(cloud.calls[0].nodes == std::vector<std::string>{"n1"});
+}

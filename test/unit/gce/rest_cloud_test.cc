@@ -276,6 +276,40 @@ TEST_CASE("rest_cloud: an operation that is done needs no call", "[gce]") {
   CHECK(bench.calls.empty());
 }
 
+TEST_CASE("rest_cloud: a console is asked for where the VM is, and its end is kept", "[gce]") {
+  const std::string wide = "\u00e4";  // two bytes, of which the cut takes one
+  const std::string console = wide + std::string(kMaxSerialOutput - 1, 'x');
+  Bench bench([&](const HttpRequest&) { return ok(nlohmann::json{{"contents", console}}.dump()); });
+  std::optional<Result<std::string>> text;
+  bench.cloud->fetch_serial_output(
+      {.name = {"n1"}, .url = "https://h/compute/v1/projects/p1/zones/r1-b/instances/n1"},
+      keep(text));
+  bench.cloud->run();
+  REQUIRE(text);
+  REQUIRE(*text);
+  CHECK(**text == std::string(kMaxSerialOutput - 1, 'x'));
+  REQUIRE(bench.calls.size() == 1);
+  CHECK(bench.calls[0].method == "GET");
+  CHECK_THAT(bench.calls[0].url,
+             ContainsSubstring("/projects/p1/zones/r1-b/instances/n1/serialPort?"));
+  CHECK(query_value(bench.calls[0].url, "start") == "-65536");
+}
+
+TEST_CASE("rest_cloud: a VM without a URL has no console, and a VM that is gone neither", "[gce]") {
+  Bench bench([](const HttpRequest&) { return refusal(404, "notFound"); });
+  std::optional<Result<std::string>> queued;
+  std::optional<Result<std::string>> gone;
+  bench.cloud->fetch_serial_output({.name = {"n1"}}, keep(queued));
+  CHECK_FALSE(queued);
+  bench.cloud->fetch_serial_output({.name = {"n2"}, .url = "zones/r1-b/instances/n2"}, keep(gone));
+  bench.cloud->run();
+  REQUIRE(queued);
+  CHECK(queued->error().kind == ErrorKind::Invalid);
+  REQUIRE(gone);
+  CHECK(gone->error().kind == ErrorKind::NotFound);
+  CHECK(bench.calls.size() == 1);
+}
+
 TEST_CASE("rest_cloud: deletes by URL and by name in calls of their own", "[gce]") {
   Bench bench([](const HttpRequest&) { return operation(); });
   const std::vector<Instance> instances{{.name = {"n1"}, .url = "projects/p1/zones/z/instances/n1"},

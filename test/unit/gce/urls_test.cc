@@ -45,6 +45,18 @@ TEST_CASE("urls: a template's name becomes a URL", "[gce]") {
   CHECK(last_part("a/").empty());
 }
 
+TEST_CASE("urls: a VM's zone comes from its URL", "[gce]") {
+  CHECK(zone_of("https://www.googleapis.com/compute/v1/projects/p1/zones/us-central1-a/instances/"
+                "a3u-0") == "us-central1-a");
+  CHECK(zone_of("projects/p1/zones/r1-b/instances/n") == "r1-b");
+  CHECK(zone_of("zones/r1-b/instances/n") == "r1-b");
+  CHECK(zone_of("").empty());
+  CHECK(zone_of("n").empty());
+  CHECK(zone_of("projects/myzones/r1-b").empty());
+  CHECK(serial_path("r1-b", "n") == "/zones/r1-b/instances/n/serialPort");
+  CHECK(serial_path("r1/b", "n?x") == "/zones/r1%2Fb/instances/n%3Fx/serialPort");
+}
+
 TEST_CASE("urls: the name filter is a pattern of the prefix", "[gce]") {
   CHECK(name_filter("").empty());
   CHECK(name_filter("hpc-a3u") == "name eq \"hpc-a3u.*\"");

@@ -87,10 +87,12 @@ TEST_CASE("wire: reads managed instances", "[gce]") {
   const auto& items = page->items;
   CHECK(items[0].status == InstanceStatus::Running);
   CHECK(items[0].action == InstanceAction::None);
+  CHECK(items[0].id == "1234567890123456789");
   REQUIRE(items[0].terminates);
   CHECK(format_time(*items[0].terminates) == "2026-11-17T18:00:00Z");
   CHECK(items[1].is_queued());
   CHECK(items[1].url.empty());
+  CHECK(items[1].id.empty());
   CHECK(items[2].name.text == "a3u-5");
   CHECK(items[2].is_leaving());
   CHECK(items[3].is_dead());
@@ -99,6 +101,12 @@ TEST_CASE("wire: reads managed instances", "[gce]") {
   CHECK(items[4].status == InstanceStatus::Unknown);
   CHECK(items[4].action == InstanceAction::Other);
   CHECK_FALSE(items[4].is_dead());
+}
+
+TEST_CASE("wire: reads a console", "[gce]") {
+  CHECK(*parse_serial_output(R"({"contents":"boot\nup\n","next":"8"})") == "boot\nup\n");
+  CHECK(parse_serial_output("{}")->empty());
+  CHECK(parse_serial_output(R"({"contents":7})").error().kind == ErrorKind::Internal);
 }
 
 TEST_CASE("wire: reads operations", "[gce]") {

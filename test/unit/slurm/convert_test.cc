@@ -106,3 +106,51 @@ TEST_CASE("to_node: copies what is there", "[slurm]") {
   CHECK(node.state == NODE_STATE_IDLE);
   CHECK(node.boot_time == TimePoint{Seconds{1000}});
 }
+
+TEST_CASE("to_partition: 65535 is infinite for a slurmctld that knows it, else seconds",
+          "[slurm]") {
+  partition_info_t raw{};
+  raw.resume_timeout = INFINITE16;
+  CHECK(slurm::to_partition(raw, true).resume_timeout_is_infinite);
+  CHECK_FALSE(slurm::to_partition(raw, false).resume_timeout_is_infinite);
+  CHECK(slurm::to_partition(raw, false).resume_timeout == Seconds{65535});
+  raw.resume_timeout = NO_VAL16;
+  CHECK_FALSE(slurm::to_partition(raw, true).resume_timeout_is_infinite);
+}
+
+TEST_CASE("knows_infinite: from 25.05 on", "[slurm]") {
+  const auto [version, expected] = GENERATE(table<std::string, bool>({
+      {"22.05.8", false},
+      {"24.11.7", false},
+      {"25.02.0", false},
+      {"25.05.0-0rc1", true},
+      {"25.11.3", true},
+      {"26.05.5", true},
+      {"", slurm::kKnowsInfinite},
+      {"25", slurm::kKnowsInfinite},
+      {"trunk", slurm::kKnowsInfinite},
+  }));
+  INFO(version);
+  CHECK(slurm::knows_infinite(version) == expected);
+}
+
+TEST_CASE("to_settings: copies what is there", "[slurm]") {
+  std::string version = "24.11.5";
+  std::string location = "/var/spool/slurmctld";
+  slurm_conf_t raw{};
+  raw.version = version.data();
+  raw.state_save_location = location.data();
+  raw.resume_timeout = INFINITE16;
+  raw.suspend_timeout = 30;
+  auto settings = slurm::to_settings(raw);
+  CHECK(settings.version == version);
+  CHECK(settings.state_save_location == location);
+  CHECK(settings.resume_timeout == Seconds{65535});
+  CHECK_FALSE(settings.resume_timeout_is_infinite);
+  CHECK(settings.suspend_timeout == Seconds{30});
+  version = "25.05.1";
+  raw.version = version.data();
+  CHECK(slurm::to_settings(raw).resume_timeout_is_infinite);
+  raw.resume_timeout = 600;
+  CHECK_FALSE(slurm::to_settings(raw).resume_timeout_is_infinite);
+}

@@ -72,3 +72,44 @@ TEST_CASE("fake scheduler: fails as often as told, then works", "[slurm]") {
   CHECK(scheduler.calls.size() == 3);
   CHECK(scheduler.load_nodes());
 }
+
+TEST_CASE("fake scheduler: lists, settings and controller are what was set", "[slurm]") {
+  FakeScheduler scheduler;
+  scheduler.add_node("n0");
+  scheduler.add_job(1, {{"n0"}}, {});
+  scheduler.partitions.push_back({.name = "all"});
+  Listed<Node> nodes;
+  Listed<Job> jobs;
+  Listed<Partition> partitions;
+  CHECK(*scheduler.refresh_nodes(nodes));
+  CHECK(*scheduler.refresh_jobs(jobs));
+  CHECK(*scheduler.refresh_partitions(partitions));
+  CHECK(nodes.items.size() == 1);
+  CHECK(jobs.items.size() == 1);
+  CHECK(partitions.items.size() == 1);
+  scheduler.fail_next("refresh_nodes", {ErrorKind::Retry, "away"});
+  scheduler.nodes.clear();
+  CHECK_FALSE(scheduler.refresh_nodes(nodes));
+  CHECK(nodes.items.size() == 1);
+  scheduler.settings.version = "26.05.5";
+  CHECK(scheduler.load_settings()->version == "26.05.5");
+  scheduler.controller = {.is_here = false, .host = "ctl2"};
+  CHECK_FALSE(scheduler.find_controller()->is_here);
+}
+
+TEST_CASE("fake scheduler: requeues, drains and undrains", "[slurm]") {
+  FakeScheduler scheduler;
+  const std::vector<NodeName> nodes{{"n0"}};
+  scheduler.add_node("n0");
+  scheduler.add_job(1, nodes, {});
+  REQUIRE(scheduler.requeue(1));
+  CHECK(scheduler.find_job(1)->is_pending);
+  CHECK(scheduler.updates.back().what == "requeue");
+  CHECK(scheduler.requeue(1).error().kind == ErrorKind::Precondition);
+  REQUIRE(scheduler.update_nodes(nodes, NodeRequest::Drain, "stopped"));
+  CHECK(is_draining(*scheduler.find_node("n0")));
+  CHECK(scheduler.find_node("n0")->reason == "stopped");
+  REQUIRE(scheduler.update_nodes(nodes, NodeRequest::Undrain, ""));
+  CHECK_FALSE(is_draining(*scheduler.find_node("n0")));
+  CHECK(scheduler.find_node("n0")->reason.empty());
+}

@@ -24,6 +24,9 @@ TEST_CASE("node_state: each predicate sees its own bit and no other", "[slurm]")
       {NODE_STATE_DRAIN, is_draining},
       {NODE_STATE_NO_RESPOND, is_not_responding},
       {NODE_STATE_CLOUD, is_cloud},
+      {NODE_STATE_COMPLETING, is_completing},
+      {NODE_STATE_POWER_UP, is_power_up_requested},
+      {NODE_STATE_POWER_DOWN, is_power_down_requested},
   }));
   CHECK(predicate(node_in(NODE_STATE_IDLE | bit)));
   CHECK_FALSE(predicate(node_in(0xffffffffULL & ~bit)));
@@ -44,6 +47,19 @@ TEST_CASE("node_state: the bits are those that the design relies on", "[slurm]")
   CHECK(NODE_STATE_POWERED_DOWN == 1U << 12U);
   CHECK(NODE_STATE_POWERING_UP == 1U << 14U);
   CHECK(NODE_STATE_POWERING_DOWN == 1U << 18U);
+}
+
+TEST_CASE("is_up: a machine that Slurm believes in", "[slurm]") {
+  CHECK(is_up(node_in(NODE_STATE_IDLE | NODE_STATE_CLOUD)));
+  CHECK(is_up(node_in(NODE_STATE_MIXED | NODE_STATE_DRAIN)));
+  CHECK(is_up(node_in(NODE_STATE_DOWN | NODE_STATE_NO_RESPOND)));
+  // Asked for, not begun.
+  CHECK(is_up(node_in(NODE_STATE_ALLOCATED | NODE_STATE_POWER_DOWN)));
+  CHECK_FALSE(is_up(node_in(NODE_STATE_IDLE | NODE_STATE_POWERED_DOWN)));
+  CHECK_FALSE(is_up(node_in(NODE_STATE_IDLE | NODE_STATE_POWERING_DOWN)));
+  CHECK_FALSE(is_up(node_in(NODE_STATE_ALLOCATED | NODE_STATE_POWERING_UP)));
+  CHECK_FALSE(is_up(node_in(NODE_STATE_FUTURE)));
+  CHECK_FALSE(is_up(node_in(NODE_STATE_UNKNOWN)));
 }
 
 TEST_CASE("state_text: names the base state and the flags", "[slurm]") {

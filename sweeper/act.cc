@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/act.h"
+
+#include "lib/slurm/hostlist.h"
+
+namespace flex {
+
+namespace {
+
+void log_action(const Log& log, const Action& action) {
+  const std::vector<NodeName> nodes = nodes_of(action);
+  const auto* tell = std::get_if<TellJob>(&action.what);
+  log.info("action",
+           {{"rule", to_string(action.rule)},
+            {"what", kind_text(action)},
+            {"target", target_of(action)},
+            {"job", job_of(action)},
+            {"nodes", fold_hostlist(nodes)},
+            {"n", nodes.size()},
+            {"text", tell == nullptr ? std::string{} : tell->comment},
+            {"why", action.why}});
+}
+
+}  // namespace
+
+std::string describe(const Action& action) {
+  const std::vector<NodeName> nodes = nodes_of(action);
+  return format_fields("action",
+                       {{"rule", to_string(action.rule)},
+                        {"what", kind_text(action)},
+                        {"target", target_of(action)},
+                        {"job", job_of(action)},
+                        {"nodes", fold_hostlist(nodes)},
+                        {"n", nodes.size()},
+                        {"why", action.why}});
+}
+
+ActReport act(Actor& actor, const std::vector<Action>& actions) {
+  ActReport report;
+  for (const Action& action : actions) log_action(actor.log, action);
+  if (actions.empty() || actor.should_stop()) return report;
+  act_on_cloud(actor, actions, report);
+  if (!actor.should_stop()) act_on_slurm(actor, actions, report);
+  return report;
+}
+
+}  // namespace flex

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Carries actions out: Compute Engine first, all calls side by side; then Slurm, where everything is
+// checked once more against slurmctld's present state.
+#pragma once
+
+#include "lib/config/config.h"
+#include "lib/core/log.h"
+#include "lib/gce/cloud.h"
+#include "lib/slurm/scheduler.h"
+#include "resume/apply.h"
+#include "sweeper/action.h"
+#include "sweeper/memory.h"
+#include "sweeper/snapshot.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace flex {
+
+struct Actor {
+  const Config& config;
+  const Snapshot& shot;
+  Cloud& cloud;
+  Scheduler& scheduler;
+  Memory& memory;
+  const Log& log;
+  std::string serial_dir{};           ///< where serial logs are kept; empty: nowhere
+  std::function<bool()> should_stop;  ///< asked between actions
+};
+
+struct ActReport {
+  std::size_t done = 0;
+  std::size_t failed = 0;
+  /// Right moment missed (a request that is being served, a node that has changed): looked at again
+  /// in the next round.
+  std::size_t again = 0;
+};
+
+/// Logs each action with its rule and why before, and each failure after.
+[[nodiscard]] ActReport act(Actor& actor, const std::vector<Action>& actions);
+
+/// The log line's fields of an action, also what --dry-run prints.
+[[nodiscard]] std::string describe(const Action& action);
+
+// ---- the two halves, in their order ----
+void act_on_cloud(Actor& actor, const std::vector<Action>& actions, ActReport& report);
+void act_on_slurm(Actor& actor, const std::vector<Action>& actions, ActReport& report);
+
+}  // namespace flex

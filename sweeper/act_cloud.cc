@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the actions ask of Compute Engine. Everything is started, then the cloud runs once.
+#include "lib/core/duration.h"
+#include "lib/core/state_file.h"
+#include "lib/gce/errors.h"
+#include "lib/slurm/hostlist.h"
+#include "sweeper/act.h"
+#include "sweeper/rules.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace flex {
+
+namespace {
+
+/// A name that is still being deleted is waited for only a moment: the next round comes soon.
+constexpr NameWait kWait{.poll = std::chrono::milliseconds{500}, .limit = 4, .settle = true};
+
+class CloudActor {
+ public:
+  CloudActor(Actor& actor, ActReport& report) : actor_(actor), report_(report) {}
+
+  void start(const Action& action) {
+    if (const auto* cancel = std::get_if<CancelRequest>(&action.what)) {
+      actor_.cloud.cancel_request(cancel->group, cancel->request, finish(action));
+    } else if (const auto* request = std::get_if<DeleteRequest>(&action.what)) {
+      actor_.cloud.delete_request(request->group, request->request, finish(action));
+    } else if (const auto* group = std::get_if<DeleteGroup>(&action.what)) {
+      actor_.cloud.delete_group(group->group, finish(action));
+    } else if (const auto* doomed = std::get_if<DeleteInstances>(&action.what)) {
+      remove(action, *doomed);
+    } else if (const auto* ask = std::get_if<AskForNodes>(&action.what)) {
+      asks_.emplace_back(&action, ask);
+    }
+  }
+
+  /// Runs all that was started, the requests for VMs among it.
+  void run() {
+    ResumePlan plan;
+    Demand demand;
+    for (const auto& [action, ask] : asks_) merge(plan, demand, *ask);
+    const std::vector<RequestOutcome> outcomes = apply_to_cloud(actor_.cloud, plan, kWait);
+    for (const RequestOutcome& outcome : outcomes) note(outcome);
+    for (const Refusal& refusal : plan.refusals) note(refusal);
+    // Jobs that cannot be served are given back as flex-resume does it.
+    if (!asks_.empty() &&
+        !apply_to_slurm(actor_.scheduler, {demand, plan, outcomes}, actor_.log))
+      ++report_.failed;
+  }
+
+ private:
+  /// Counts the answer to a write. What is gone already is as it should be.
+  Then<Operation> finish(const Action& action) {
+    return [this, &action](const Result<Operation>& got) {
+      if (got && got->is_done && got->error) return fail(action, to_error(*got->error));
+      if (!got && got.error().kind != ErrorKind::NotFound) return fail(action, got.error());
+      ++report_.done;
+    };
+  }
+
+  void fail(const Action& action, const Error& error) {
+    const bool is_again = error.kind == ErrorKind::Precondition;
+    ++(is_again ? report_.again : report_.failed);
+    actor_.log.warning(is_again ? "action_again" : "action_failed",
+                       {{"rule", to_string(action.rule)},
+                        {"what", kind_text(action)},
+                        {"target", target_of(action)},
+                        {"kind", to_string(error.kind)},
+                        {"why", error.what},
+                        {"then", "looked at again in the next round"}});
+  }
+
+  void remove(const Action& action, const DeleteInstances& doomed) {
+    if (!doomed.keep_serial_log || actor_.serial_dir.empty())
+      return actor_.cloud.delete_instances(doomed.group, doomed.instances, finish(action));
+    // First the logs, then the VMs: with the last log the deletion starts.
+    auto left = std::make_shared<std::size_t>(doomed.instances.size());
+    for (const Instance& instance : doomed.instances) {
+      actor_.cloud.fetch_serial_output(
+          instance, [this, left, &action, &doomed, &instance](const Result<std::string>& got) {
+            keep(instance, got);
+            if (--*left > 0) return;
+            actor_.cloud.delete_instances(doomed.group, doomed.instances, finish(action));
+          });
+    }
+  }
+
+  void keep(const Instance& instance, const Result<std::string>& output) {
+    if (!output) {
+      return actor_.log.warning("no_serial_log",
+                                {{"nodes", instance.name}, {"why", output.error().what}});
+    }
+    const std::string path = fmt::format("{}/{}-{:%Y%m%dT%H%M%S}.log",
+                                         actor_.serial_dir,
+                                         instance.name,
+                                         fmt::gmtime(actor_.shot.now.time_since_epoch().count()));
+    auto done = make_directory(actor_.serial_dir);
+    if (done) done = write_atomically(path, *output);
+    if (!done)
+      return actor_.log.warning("no_serial_log",
+                                {{"nodes", instance.name}, {"why", done.error().what}});
+    actor_.log.info("serial_log", {{"nodes", instance.name}, {"file", path}});
+  }
+
+  static void merge(ResumePlan& plan, Demand& demand, const AskForNodes& ask) {
+    for (const GroupPlan& group : ask.plan.groups) {
+      const auto same = std::find_if(plan.groups.begin(), plan.groups.end(), [&](const GroupPlan& known) {
+        return known.spec.name == group.spec.name;
+      });
+      if (same == plan.groups.end())
+        plan.groups.push_back(group);
+      else
+        same->requests.insert(same->requests.end(), group.requests.begin(), group.requests.end());
+    }
+    const auto append = [](auto& all, const auto& more) {
+      all.insert(all.end(), more.begin(), more.end());
+    };
+    append(plan.refusals, ask.plan.refusals);
+    append(plan.capped, ask.plan.capped);
+    append(demand.jobs, ask.demand.jobs);
+    append(demand.jobless, ask.demand.jobless);
+  }
+
+  void note(const RequestOutcome& outcome) {
+    const RequestSpec& spec = outcome.request.spec;
+    if (outcome.result != RequestResult::Failed) {
+      ++report_.done;
+      return actor_.log.info(
+          outcome.result == RequestResult::Requested ? "requested" : "requested_before",
+          {{"job", outcome.request.job},
+           {"nodes", fold_hostlist(spec.nodes)},
+           {"n", spec.nodes.size()},
+           {"run_s", spec.run_duration.count()},
+           {"group", spec.group},
+           {"request", spec.name},
+           {"attempt", outcome.request.key.attempt}});
+    }
+    note({.job = outcome.request.job, .nodes = spec.nodes, .error = outcome.error});
+  }
+
+  /// A refusal that will pass is not met again at once.
+  void note(const Refusal& refusal) {
+    ++report_.failed;
+    const std::string key = retry_key(refusal.job, refusal.nodes.front());
+    std::string then = "the job is given back";
+    if (is_permanent(refusal.error)) {
+      actor_.memory.retries.erase(key);
+    } else {
+      then = "asked again in the next round";
+      const bool is_slow = refusal.error.kind == ErrorKind::Quota ||
+                           refusal.error.kind == ErrorKind::NoCapacity;
+      if (is_slow) {
+        const NodesetConfig& nodeset =
+            actor_.config.nodesets[actor_.config.find(refusal.nodes.front())->nodeset];
+        RetryState& retry = actor_.memory.retries[key];
+        const Seconds delay = retry_delay(nodeset.retry, ++retry.attempts);
+        retry.next = actor_.shot.now + delay;
+        retry.why = refusal.error.what;
+        then = fmt::format("asked again after {}", format_slurm_time(delay));
+      }
+    }
+    actor_.log.error("request_failed",
+                     {{"job", refusal.job},
+                      {"nodes", fold_hostlist(refusal.nodes)},
+                      {"n", refusal.nodes.size()},
+                      {"kind", to_string(refusal.error.kind)},
+                      {"why", refusal.error.what},
+                      {"then", then}});
+  }
+
+  Actor& actor_;
+  ActReport& report_;
+  std::vector<std::pair<const Action*, const AskForNodes*>> asks_{};
+};
+
+}  // namespace
+
+void act_on_cloud(Actor& actor, const std::vector<Action>& actions, ActReport& report) {
+  CloudActor cloud{actor, report};
+  for (const Action& action : actions) cloud.start(action);
+  cloud.run();
+}
+
+}  // namespace flex

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the sweeper decides to do: each with the rule that says so and the reason why.
+#pragma once
+
+#include "lib/core/domain.h"
+#include "lib/slurm/scheduler.h"
+#include "resume/demand.h"
+#include "resume/plan.h"
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace flex {
+
+enum class Rule {
+  UnrequestedNode,
+  FailedRequest,
+  StaleRequest,
+  ProvisionTimeout,
+  KeepWaiting,
+  BootTimeout,
+  UnbackedNode,
+  OrphanInstance,
+  StaticNode,
+  EmptyMig,
+  FinishedRequest,
+  JobNote,
+};
+
+[[nodiscard]] std::string_view to_string(Rule rule);
+
+struct CancelRequest {
+  MigName group{};
+  RequestName request{};
+  std::vector<NodeName> nodes{};
+  JobId job = 0;
+};
+
+struct DeleteRequest {
+  MigName group{};
+  RequestName request{};
+};
+
+/// At most kMaxRequestSize entries of one group.
+struct DeleteInstances {
+  MigName group{};
+  std::vector<Instance> instances{};
+  bool keep_serial_log = false;
+};
+
+struct DeleteGroup {
+  MigName group{};
+};
+
+/// Ask for VMs, as flex-resume does.
+struct AskForNodes {
+  Demand demand{};
+  ResumePlan plan{};
+};
+
+/// The job cannot be served: comment, hold, nodes back; as flex-resume does.
+struct GiveJobBack {
+  Demand::JobNodes job{};
+  Error error{};
+};
+
+struct UpdateNodes {
+  NodeRequest request = NodeRequest::PowerDownForce;
+  std::vector<NodeName> nodes{};
+  std::string reason{};  ///< what sinfo -R shows; may be empty
+  /// Not for nodes that have a VM by now: slurmctld would ignore the VM's registration.
+  bool only_without_vm = false;
+};
+
+struct RequeueJob {
+  JobId job = 0;
+  bool hold = false;
+  std::vector<NodeName> nodes{};  ///< where it was; if they have changed it is left alone
+};
+
+struct TellJob {
+  JobId job = 0;
+  std::string comment{};  ///< the whole AdminComment
+};
+
+using ActionKind = std::variant<CancelRequest,
+                                DeleteRequest,
+                                DeleteInstances,
+                                DeleteGroup,
+                                AskForNodes,
+                                GiveJobBack,
+                                UpdateNodes,
+                                RequeueJob,
+                                TellJob>;
+
+struct Action {
+  Rule rule = Rule::JobNote;
+  std::string why{};
+  ActionKind what{};
+};
+
+/// "cancel_request", "POWER_DOWN_FORCE", …
+[[nodiscard]] std::string_view kind_text(const Action& action);
+/// The nodes that it is about; may be none.
+[[nodiscard]] std::vector<NodeName> nodes_of(const Action& action);
+/// The job that it is about; 0: none.
+[[nodiscard]] JobId job_of(const Action& action);
+/// The group, "group/request", or nothing.
+[[nodiscard]] std::string target_of(const Action& action);
+
+}  // namespace flex

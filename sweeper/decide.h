@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Snapshot + config + memory → actions (pure).
+#pragma once
+
+#include "lib/config/config.h"
+#include "sweeper/action.h"
+#include "sweeper/memory.h"
+#include "sweeper/snapshot.h"
+
+#include <vector>
+
+namespace flex {
+
+struct Decision {
+  std::vector<Action> actions{};
+  std::size_t postponed = 0;  ///< deletions that the budget puts off
+};
+
+/// All rules in their order. `memory` is brought up to the snapshot's time.
+[[nodiscard]] Decision decide(const Config& config, const Snapshot& shot, Memory& memory);
+
+}  // namespace flex

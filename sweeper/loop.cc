@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/loop.h"
+
+#include "lib/core/program.h"
+#include "lib/core/state_file.h"
+#include "sweeper/decide.h"
+#include "sweeper/notify.h"
+#include "sweeper/observe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <utility>
+
+namespace flex {
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+constexpr std::size_t kMostMemory = std::size_t{64} << 20U;
+
+TimePoint wall_clock() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+sigset_t our_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, number);
+  return signals;
+}
+
+/// The next of our signals within `time`; 0: none came.
+int wait_signal(Milliseconds time) {
+  const sigset_t signals = our_signals();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+  const timespec limit{.tv_sec = seconds.count(),
+                       .tv_nsec = std::chrono::nanoseconds(time - seconds).count()};
+  const int got = ::sigtimedwait(&signals, nullptr, &limit);
+  return got > 0 ? got : 0;
+}
+
+}  // namespace
+
+Milliseconds round_pause(Milliseconds interval, std::uint64_t failures) {
+  constexpr std::uint64_t kMostDoublings = 3;
+  return interval * (std::uint64_t{1} << std::min(failures, kMostDoublings));
+}
+
+Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
+    : parts_(std::move(parts)), options_(std::move(options)), log_(log) {
+  shot_.cluster = parts_.cluster;
+  status_.started = wall_clock();
+  const sigset_t signals = our_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+int Loop::run() {
+  load_memory();
+  log_.info("sweeper_started",
+            {{"cluster", parts_.cluster},
+             {"nodesets", parts_.config.nodesets.size()},
+             {"state_dir", options_.state_dir},
+             {"dry_run", options_.is_dry_run}});
+  notify_systemd("READY=1");
+  bool ok = true;
+  while (!should_stop()) {
+    const auto started = SteadyClock::now();
+    ok = round();
+    notify_systemd("WATCHDOG=1");
+    notify_status();
+    if (options_.rounds != 0 && status_.last_round.number >= options_.rounds) break;
+    const auto took = std::chrono::duration_cast<Milliseconds>(SteadyClock::now() - started);
+    // Never busy: even a round longer than the interval is followed by a breath.
+    const Milliseconds least = std::min(pause(), Milliseconds{200});
+    if (sleep(std::max(pause() - took, least)) == Wake::Stop) break;
+    if (wants_reload_) reload();
+  }
+  notify_systemd("STOPPING=1");
+  status_.state = "stopped";
+  publish();
+  log_.info("sweeper_stopped",
+            {{"rounds", status_.last_round.number}, {"peak_kib", peak_memory_kib()}});
+  return options_.rounds == 0 || ok ? kExitOk : kExitFailed;
+}
+
+bool Loop::round() {
+  RoundReport& report = status_.last_round;
+  const auto started = SteadyClock::now();
+  const std::size_t calls = parts_.cloud->stats().calls;
+  report = {.number = report.number + 1, .started = wall_clock()};
+  const auto finish = [&] {
+    report.calls = parts_.cloud->stats().calls - calls;
+    report.took = std::chrono::duration_cast<Milliseconds>(SteadyClock::now() - started);
+    save();
+  };
+  if (!is_in_charge()) {
+    finish();
+    return report.error.empty();
+  }
+  parts_.cloud->set_deadline(started + parts_.config.api.run_timeout);
+  const auto seen =
+      observe(*parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_);
+  if (!seen) {
+    fail_round(seen.error());
+    finish();
+    return false;
+  }
+  status_.failures_in_a_row = 0;
+  status_.state = "active";
+  status_.why.clear();
+  report.is_complete = true;
+  const Decision decision = decide(parts_.config, shot_, memory_);
+  report.postponed = decision.postponed;
+  ActReport acted;
+  if (options_.is_dry_run) {
+    print(decision.actions);
+  } else {
+    parts_.cloud->set_deadline(SteadyClock::now() + parts_.config.api.run_timeout);
+    Actor actor{.config = parts_.config,
+                .shot = shot_,
+                .cloud = *parts_.cloud,
+                .scheduler = *parts_.scheduler,
+                .memory = memory_,
+                .log = log_,
+                .serial_dir = options_.state_dir.empty() ? "" : options_.state_dir + "/serial",
+                .should_stop = [this] { return should_stop(); }};
+    acted = act(actor, decision.actions);
+    for (const Action& action : decision.actions) status_.remember(shot_.now, action);
+  }
+  status_.last_complete = shot_.now;
+  finish();
+  report_round(acted, decision.actions.size());
+  publish();
+  return acted.failed == 0;
+}
+
+void Loop::report_round(const ActReport& acted, std::size_t actions) {
+  RoundReport& report = status_.last_round;
+  report.done = acted.done;
+  report.failed = acted.failed;
+  report.again = acted.again;
+  const std::initializer_list<Field> fields = {{"round", report.number},
+                                               {"actions", actions},
+                                               {"done", acted.done},
+                                               {"failed", acted.failed},
+                                               {"again", acted.again},
+                                               {"postponed", report.postponed},
+                                               {"groups", shot_.groups.size()},
+                                               {"calls", report.calls},
+                                               {"ms", report.took.count()}};
+  if (actions > 0)
+    log_.info("round", fields);
+  else
+    log_.debug("round", fields);
+}
+
+bool Loop::is_in_charge() {
+  const auto controller = parts_.scheduler->find_controller();
+  if (!controller) {
+    fail_round(controller.error().in("slurmctld"));
+    return false;
+  }
+  if (controller->is_here) return true;
+  if (status_.state != "passive")
+    log_.info("passive",
+              {{"why", fmt::format("slurmctld is in charge on {}, not on this host", controller->host)},
+               {"then", "nothing is done here until that changes"}});
+  status_.state = "passive";
+  status_.why = fmt::format("slurmctld is in charge on {}", controller->host);
+  status_.failures_in_a_row = 0;
+  return false;
+}
+
+/// Nothing is decided. The first of several is a warning, the rest is for those who look closely.
+bool Loop::fail_round(const Error& error) {
+  RoundReport& report = status_.last_round;
+  report.error = error.what;
+  ++status_.failures_in_a_row;
+  status_.state = "waiting";
+  status_.why = error.what;
+  const std::initializer_list<Field> fields = {
+      {"round", report.number},
+      {"kind", to_string(error.kind)},
+      {"in_a_row", status_.failures_in_a_row},
+      {"why", error.what},
+      {"then", fmt::format("nothing is decided; next look in {} s", pause().count() / 1000)}};
+  const bool is_news = (status_.failures_in_a_row & (status_.failures_in_a_row - 1)) == 0;
+  if (is_news)
+    log_.warning("incomplete_view", fields);
+  else
+    log_.debug("incomplete_view", fields);
+  return false;
+}
+
+void Loop::print(const std::vector<Action>& actions) const {
+  for (const Action& action : actions) std::cout << "would: " << describe(action) << '\n';
+  std::cout << std::flush;
+}
+
+// ---- what is kept ----
+
+void Loop::load_memory() {
+  if (options_.state_dir.empty()) return;
+  const auto text = read_small_file(options_.state_dir + "/memory.json", kMostMemory);
+  if (!text) return;
+  auto memory = parse_memory(*text);
+  if (!memory) {
+    log_.warning("memory_lost",
+                 {{"why", memory.error().what}, {"then", "what is wrong is seen anew"}});
+    return;
+  }
+  memory_ = std::move(*memory);
+}
+
+void Loop::save() {
+  if (options_.is_dry_run || options_.state_dir.empty()) return;
+  std::string text = to_text(memory_);
+  if (text != saved_memory_) {
+    const auto done = write_atomically(options_.state_dir + "/memory.json", text);
+    if (done)
+      saved_memory_ = std::move(text);
+    else
+      log_.warning("memory_not_saved", {{"why", done.error().what}});
+  }
+  if (!status_.last_round.is_complete) publish();
+}
+
+void Loop::publish() {
+  if (options_.is_dry_run || options_.state_dir.empty()) return;
+  auto done = write_atomically(options_.state_dir + "/status.json",
+                               to_json_text(status_, parts_.config, shot_, memory_));
+  if (done && status_.last_complete != TimePoint{}) {
+    done = write_atomically(options_.state_dir + "/heartbeat",
+                            fmt::format("{}\n", status_.last_complete.time_since_epoch().count()));
+  }
+  if (!done) log_.warning("status_not_written", {{"why", done.error().what}});
+}
+
+// ---- signals and time ----
+
+void Loop::reload() {
+  wants_reload_ = false;
+  notify_systemd("RELOADING=1");
+  auto reloaded = parts_.reload();
+  notify_systemd("READY=1");
+  if (!reloaded) {
+    log_.error("reload_failed",
+               {{"why", reloaded.error().what}, {"then", "going on with the old config"}});
+    return;
+  }
+  parts_.config = std::move(reloaded->config);
+  parts_.cloud = std::move(reloaded->cloud);
+  log_.info("reloaded", {{"nodesets", parts_.config.nodesets.size()}});
+}
+
+void Loop::take_signals() {
+  while (const int number = wait_signal(Milliseconds{0})) {
+    if (number == SIGHUP)
+      wants_reload_ = true;
+    else
+      is_stopping_ = true;
+  }
+}
+
+bool Loop::should_stop() {
+  take_signals();
+  return is_stopping_;
+}
+
+Milliseconds Loop::pause() const {
+  const Milliseconds interval = options_.interval.value_or(parts_.config.sweeper.interval);
+  return round_pause(interval, status_.failures_in_a_row);
+}
+
+Loop::Wake Loop::sleep(Milliseconds time) {
+  const auto end = SteadyClock::now() + time;
+  const auto watchdog = watchdog_interval();
+  while (true) {
+    if (should_stop()) return Wake::Stop;
+    const auto left = std::chrono::duration_cast<Milliseconds>(end - SteadyClock::now());
+    if (wants_reload_ || left <= Milliseconds{0}) return Wake::Time;
+    const auto slice =
+        watchdog ? std::min(left, std::chrono::duration_cast<Milliseconds>(*watchdog)) : left;
+    const int number = wait_signal(std::max(slice, Milliseconds{1}));
+    if (number == SIGHUP) wants_reload_ = true;
+    if (number == SIGTERM || number == SIGINT) is_stopping_ = true;
+    if (watchdog) notify_systemd("WATCHDOG=1");
+  }
+}
+
+void Loop::notify_status() const {
+  const RoundReport& report = status_.last_round;
+  notify_systemd(status_.why.empty()
+                     ? fmt::format("STATUS=round {}: {} groups, {} done, {} failed",
+                                   report.number,
+                                   shot_.groups.size(),
+                                   report.done,
+                                   report.failed)
+                     : fmt::format("STATUS={}: {}", status_.state, status_.why));
+}
+
+}  // namespace flex

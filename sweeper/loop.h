@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The daemon's life: rounds, signals, config, what it writes down.
+#pragma once
+
+#include "lib/config/config.h"
+#include "lib/core/log.h"
+#include "lib/gce/cloud.h"
+#include "lib/slurm/scheduler.h"
+#include "sweeper/act.h"
+#include "sweeper/memory.h"
+#include "sweeper/snapshot.h"
+#include "sweeper/status.h"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace flex {
+
+struct LoopOptions {
+  bool is_dry_run = false;
+  std::uint64_t rounds = 0;                         ///< 0: until SIGTERM
+  std::optional<std::chrono::seconds> interval{};  ///< instead of the config's
+  std::string state_dir{};
+};
+
+/// What SIGHUP brings: a new config and a cloud for it, or why not.
+struct Reloaded {
+  Config config{};
+  std::unique_ptr<Cloud> cloud{};
+};
+
+/// What a round needs, made by main.
+struct LoopParts {
+  Config config{};
+  std::string cluster{};
+  std::unique_ptr<Scheduler> scheduler{};
+  std::unique_ptr<Cloud> cloud{};
+  std::function<Result<Reloaded>()> reload{};
+};
+
+class Loop {
+ public:
+  Loop(LoopParts parts, LoopOptions options, const Log& log);
+
+  /// Rounds until the options' number of them, SIGTERM or SIGINT. The exit code: of the last round
+  /// where their number was given.
+  int run();
+
+  /// One round: observe, decide, act. False if it was incomplete or an action failed.
+  bool round();
+
+ private:
+  enum class Wake { Time, Stop };
+
+  void load_memory();
+  void save();
+  void publish();
+  bool is_in_charge();
+  bool fail_round(const Error& error);
+  void report_round(const ActReport& acted, std::size_t actions);
+  void print(const std::vector<Action>& actions) const;
+  void reload();
+  void take_signals();
+  Wake sleep(std::chrono::milliseconds time);
+  [[nodiscard]] std::chrono::milliseconds pause() const;
+  void notify_status() const;
+  [[nodiscard]] bool should_stop();
+
+  LoopParts parts_;
+  LoopOptions options_;
+  const Log& log_;
+  Memory memory_{};
+  Snapshot shot_{};
+  Status status_{};
+  std::string saved_memory_{};
+  bool is_stopping_ = false;
+  bool wants_reload_ = false;
+};
+
+/// How long to wait after `failures` failed rounds: twice as long each time, up to eight times the
+/// interval and at least that.
+[[nodiscard]] std::chrono::milliseconds round_pause(std::chrono::milliseconds interval,
+                                                    std::uint64_t failures);
+
+}  // namespace flex

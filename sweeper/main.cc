@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// flex-sweeper: whatever flex-resume, flex-suspend, Google or an admin left half done, it finishes.
+#include "lib/config/load.h"
+#include "lib/core/log.h"
+#include "lib/core/program.h"
+#include "lib/core/state_file.h"
+#include "lib/fleet/session.h"
+#include "lib/slurm/libslurm_scheduler.h"
+#include "sweeper/loop.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flex {
+
+namespace {
+
+/// The next round tries again anyway, and a signal should not wait long.
+constexpr RetryPolicy kRetry{.limit = 4};
+
+struct SweeperOptions {
+  bool is_once = false;
+  bool is_dry_run = false;
+  bool is_foreground = false;
+  std::uint64_t rounds = 0;
+  int interval = -1;
+};
+
+/// The state directory: the config's, else one beside slurmctld's own state, so that the lock is the
+/// same whoever starts a sweeper, on every controller that shares that state.
+Result<std::string> find_state_dir(const Session& session) {
+  std::string dir = session.config.sweeper.state_dir;
+  if (dir.empty()) {
+    auto settings = session.scheduler->load_settings();
+    if (!settings) return settings.error().in("finding StateSaveLocation");
+    if (settings->state_save_location.empty())
+      return Error{ErrorKind::Invalid, "slurmctld tells no StateSaveLocation: set sweeper.state_dir"};
+    dir = settings->state_save_location + "/flex-start";
+  }
+  if (auto made = make_directory(dir); !made) return made.error();
+  return dir;
+}
+
+Result<Reloaded> reload(const Options& options, const Log& log) {
+  LoadedConfig loaded = load_config(config_path(options), slurm_user_id());
+  if (!loaded.ok()) {
+    std::vector<std::string> problems;
+    for (const Problem& problem : loaded.problems) {
+      log.error("bad_config", {{"why", problem.text()}});
+      problems.push_back(problem.text());
+    }
+    return Error{ErrorKind::Invalid, fmt::format("{}", fmt::join(problems, "; "))};
+  }
+  auto cloud = open_cloud(loaded.config, kRetry);
+  if (!cloud) return std::move(cloud).error();
+  return Reloaded{.config = std::move(loaded.config), .cloud = std::move(*cloud)};
+}
+
+int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
+  auto session = open_session(options, log, kRetry);
+  if (!session) return kExitUsage;
+  std::string state_dir;
+  std::optional<FileLock> lock;
+  auto found = find_state_dir(*session);
+  if (!found && !more.is_dry_run) {
+    log.error("no_state_dir", {{"why", found.error().what}});
+    std::cerr << "flex-sweeper: " << found.error().what << '\n';
+    return kExitFailed;
+  }
+  if (found) state_dir = *found;
+  if (!more.is_dry_run) {
+    auto taken = FileLock::take(state_dir + "/sweeper.lock");
+    if (!taken) {
+      log.error("already_running", {{"why", taken.error().what}});
+      std::cerr << "flex-sweeper: " << taken.error().what << '\n';
+      return kExitFailed;
+    }
+    lock = std::move(*taken);
+  }
+  LoopOptions loop_options{.is_dry_run = more.is_dry_run,
+                           .rounds = more.is_once ? 1 : more.rounds,
+                           .interval = {},
+                           .state_dir = state_dir};
+  if (more.interval >= 0) loop_options.interval = std::chrono::seconds{more.interval};
+  Loop loop{{.config = std::move(session->config),
+             .cluster = std::move(session->cluster),
+             .scheduler = std::move(session->scheduler),
+             .cloud = std::move(session->cloud),
+             .reload = [&] { return reload(options, log); }},
+            std::move(loop_options),
+            log};
+  return loop.run();
+}
+
+void add_options(CLI::App& app, SweeperOptions& more) {
+  app.add_flag("--once", more.is_once, "one round, then exit: 0 all done, 1 something failed");
+  app.add_flag("--dry-run", more.is_dry_run, "print what would be done, and do nothing");
+  app.add_flag("--foreground", more.is_foreground, "log to standard error, too");
+  app.add_option("--rounds", more.rounds, "exit after so many rounds");
+  app.add_option("--interval", more.interval, "seconds between rounds, instead of sweeper.interval")
+      ->check(CLI::Range(0, 86400));
+}
+
+}  // namespace
+
+}  // namespace flex
+
+int main(int argc, char** argv) {
+  flex::prepare_process();
+  flex::SweeperOptions more;
+  auto parsed = flex::parse_options(
+      argc,
+      argv,
+      "flex-sweeper",
+      "Brings right whatever was left half done: requests, VMs, groups, nodes and jobs",
+      [&](CLI::App& app) { flex::add_options(app, more); });
+  if (parsed.exit_code) return *parsed.exit_code;
+  parsed.options.is_foreground = more.is_foreground;
+  const auto log = flex::open_log(parsed.options, "flex-sweeper");
+  if (!log) {
+    std::cerr << "flex-sweeper: " << log.error().what << '\n';
+    return flex::kExitUsage;
+  }
+  return flex::sweep(parsed.options, more, *log);
+}

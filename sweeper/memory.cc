@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/memory.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace flex {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kVersion = 1;
+
+std::int64_t to_number(TimePoint time) {
+  return time.time_since_epoch().count();
+}
+
+TimePoint to_time(const Json& value) {
+  return TimePoint{Seconds{value.get<std::int64_t>()}};
+}
+
+Json times_by_node(const std::map<NodeName, TimePoint>& times) {
+  Json json = Json::object();
+  for (const auto& [node, time] : times) json[node.text] = to_number(time);
+  return json;
+}
+
+std::map<NodeName, TimePoint> nodes_with_time(const Json& json) {
+  std::map<NodeName, TimePoint> times;
+  for (const auto& [node, time] : json.items()) times[{node}] = to_time(time);
+  return times;
+}
+
+Json to_json(const RetryState& retry) {
+  return {{"attempts", retry.attempts}, {"next", to_number(retry.next)}, {"why", retry.why}};
+}
+
+RetryState to_retry(const Json& value) {
+  return {.attempts = value.at("attempts").get<std::uint32_t>(),
+          .next = to_time(value.at("next")),
+          .why = value.at("why").get<std::string>()};
+}
+
+std::string join(std::string_view rule, std::string_view key) {
+  return fmt::format("{} {}", rule, key);
+}
+
+/// Throws nlohmann's exceptions for what does not fit; the caller catches.
+Memory from_json(const Json& json) {
+  Memory memory;
+  memory.last_round = to_time(json.at("last_round"));
+  for (const auto& [key, value] : json.at("sightings").items()) {
+    memory.sightings[key] = {.first = to_time(value.at(0)),
+                             .last = to_time(value.at(1)),
+                             .count = value.at(2).get<std::uint32_t>()};
+  }
+  for (const auto& [key, value] : json.at("retries").items()) memory.retries[key] = to_retry(value);
+  for (const auto& [node, value] : json.at("raised").items())
+    memory.raised[{node}] = to_retry(value);
+  memory.armed = nodes_with_time(json.at("armed"));
+  memory.lease_ends = nodes_with_time(json.at("lease_ends"));
+  for (const auto& [set, count] : json.at("boot_failures").items())
+    memory.boot_failures[set] = count.get<std::uint32_t>();
+  for (const auto& [set, value] : json.at("stopped").items()) {
+    Stopped& stopped = memory.stopped[set];
+    stopped.why = value.at("why").get<std::string>();
+    for (const Json& node : value.at("drained")) stopped.drained.insert({node.get<std::string>()});
+  }
+  for (const Json& note : json.at("notes"))
+    memory.notes[note.at(0).get<JobId>()] = to_time(note.at(1));
+  return memory;
+}
+
+}  // namespace
+
+const Sighting& Memory::see(std::string_view rule, std::string_view key, TimePoint now) {
+  Sighting& sighting = sightings[join(rule, key)];
+  const bool is_new = sighting.count == 0 || now - sighting.last > longest_gap ||
+                      now < sighting.last;
+  if (is_new) sighting = {.first = now, .last = now, .count = 0};
+  sighting.last = now;
+  ++sighting.count;
+  return sighting;
+}
+
+const Sighting* Memory::find(std::string_view rule, std::string_view key) const {
+  const auto found = sightings.find(join(rule, key));
+  return found == sightings.end() ? nullptr : &found->second;
+}
+
+void Memory::forget_unseen(TimePoint now) {
+  std::erase_if(sightings, [now](const auto& entry) { return entry.second.last != now; });
+}
+
+std::string to_text(const Memory& memory) {
+  Json json{{"version", kVersion},
+            {"last_round", to_number(memory.last_round)},
+            {"sightings", Json::object()},
+            {"retries", Json::object()},
+            {"raised", Json::object()},
+            {"armed", times_by_node(memory.armed)},
+            {"lease_ends", times_by_node(memory.lease_ends)},
+            {"boot_failures", Json::object()},
+            {"stopped", Json::object()},
+            {"notes", Json::array()}};
+  for (const auto& [key, sighting] : memory.sightings)
+    json["sightings"][key] = {to_number(sighting.first), to_number(sighting.last), sighting.count};
+  for (const auto& [key, retry] : memory.retries) json["retries"][key] = to_json(retry);
+  for (const auto& [node, retry] : memory.raised) json["raised"][node.text] = to_json(retry);
+  for (const auto& [set, count] : memory.boot_failures) json["boot_failures"][set] = count;
+  for (const auto& [set, stopped] : memory.stopped) {
+    Json nodes = Json::array();
+    for (const NodeName& node : stopped.drained) nodes.push_back(node.text);
+    json["stopped"][set] = {{"why", stopped.why}, {"drained", std::move(nodes)}};
+  }
+  for (const auto& [job, time] : memory.notes) json["notes"].push_back({job, to_number(time)});
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<Memory> parse_memory(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version") != kVersion)
+      return Error{ErrorKind::Invalid, "written by another version"};
+    return from_json(json);
+  } catch (const std::exception& error) {
+    return Error{ErrorKind::Invalid, error.what()};
+  }
+}
+
+}  // namespace flex

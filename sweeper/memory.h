@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the sweeper knows from earlier rounds: when it first saw something, and how often. Kept in a
+// file between runs; losing it costs time, nothing else.
+#pragma once
+
+#include "lib/core/domain.h"
+#include "lib/core/result.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace flex {
+
+/// Something that looked wrong in each of the last `count` rounds.
+struct Sighting {
+  TimePoint first{};
+  TimePoint last{};
+  std::uint32_t count = 0;
+
+  [[nodiscard]] bool is_twice() const { return count >= 2; }
+
+  [[nodiscard]] Seconds age() const { return last - first; }
+};
+
+/// A job's (or a jobless node's) failed attempts to get VMs.
+struct RetryState {
+  std::uint32_t attempts = 0;
+  TimePoint next{};  ///< not before this
+  std::string why{};
+};
+
+/// A nodeset that the breaker has stopped.
+struct Stopped {
+  std::string why{};
+  std::set<NodeName> drained{};  ///< by us: when one of them is undrained, an admin has cleared it
+};
+
+struct Memory {
+  TimePoint last_round{};                       ///< of the last complete one; 0: none
+  std::map<std::string, Sighting> sightings{};  ///< "rule key"
+  std::map<std::string, RetryState> retries{};  ///< "j<job>" or a node's name
+  std::map<NodeName, RetryState> raised{};      ///< static nodes powered up without success so far
+  std::map<NodeName, TimePoint> armed{};        ///< when slurmctld began to count ResumeTimeout
+  std::map<NodeName, TimePoint> lease_ends{};   ///< of the VM seen last
+  std::map<std::string, std::uint32_t> boot_failures{};  ///< in a row, by nodeset
+  std::map<std::string, Stopped> stopped{};              ///< by nodeset
+  std::map<JobId, TimePoint> notes{};                    ///< when a job's comment was last written
+
+  /// One more sighting. A gap of more than `longest_gap` since the last one starts anew.
+  const Sighting& see(std::string_view rule, std::string_view key, TimePoint now);
+  /// Null if it was not seen in the last round.
+  [[nodiscard]] const Sighting* find(std::string_view rule, std::string_view key) const;
+  /// Drops what was not seen at `now`: to be called at the end of a round.
+  void forget_unseen(TimePoint now);
+
+  Seconds longest_gap{600};
+};
+
+/// JSON; never fails.
+[[nodiscard]] std::string to_text(const Memory& memory);
+/// Invalid for anything that to_text did not write.
+[[nodiscard]] Result<Memory> parse_memory(std::string_view text);
+
+}  // namespace flex

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/observe.h"
+
+#include "lib/core/names.h"
+#include "lib/fleet/groups.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace flex {
+
+namespace {
+
+class CloudLook {
+ public:
+  CloudLook(Cloud& cloud, const std::string& cluster) : cloud_(cloud), cluster_(cluster) {}
+
+  Result<Done> run(Snapshot& shot) {
+    cloud_.fetch_groups(cluster_name_prefix(cluster_), [this](Result<std::vector<Group>> got) {
+      if (!got) return fail(std::move(got).error().in("listing the groups"));
+      for (Group& group : *got) add(std::move(group));
+    });
+    cloud_.run();
+    if (error_) return *std::move(error_);
+    std::vector<SweptGroup> groups;
+    for (SweptGroup& group : groups_) {
+      if (!vanished_.contains(group.group.name)) groups.push_back(std::move(group));
+    }
+    shot.groups = std::move(groups);
+    shot.foreign_groups = std::move(foreign_);
+    return Done{};
+  }
+
+ private:
+  void add(Group found) {
+    auto nodeset = owned_nodeset(found.description, cluster_);
+    // Both must be right: the mark in the description, and the name that goes with it.
+    const bool is_ours =
+        nodeset && found.name.text.starts_with(group_name_prefix(cluster_, *nodeset));
+    if (!is_ours) {
+      foreign_.push_back(std::move(found));
+      return;
+    }
+    SweptGroup& group = groups_.emplace_back();
+    group.group = std::move(found);
+    group.nodeset = std::move(*nodeset);
+    const MigName name = group.group.name;
+    cloud_.fetch_requests(name, [this, &group, name](Result<std::vector<ResizeRequest>> got) {
+      if (!got) return fail(name, "listing its requests", std::move(got).error());
+      group.requests = std::move(*got);
+      for (ResizeRequest& request : group.requests) {
+        if (request.nodes.empty()) request.nodes = described_nodes(request.description);
+      }
+    });
+    cloud_.fetch_instances(name, [this, &group, name](Result<std::vector<Instance>> got) {
+      if (!got) return fail(name, "listing its VMs", std::move(got).error());
+      group.instances = std::move(*got);
+    });
+  }
+
+  /// A group that is gone since it was listed is simply not there.
+  void fail(const MigName& group, std::string_view doing, Error error) {
+    if (error.kind == ErrorKind::NotFound) {
+      vanished_.insert(group);
+      return;
+    }
+    fail(std::move(error).in(fmt::format("group {}: {}", group, doing)));
+  }
+
+  void fail(Error error) {
+    if (!error_) error_ = std::move(error);
+  }
+
+  Cloud& cloud_;
+  const std::string& cluster_;
+  std::deque<SweptGroup> groups_{};  ///< stays where it is while answers come
+  std::vector<Group> foreign_{};
+  std::set<MigName> vanished_{};
+  std::optional<Error> error_{};
+};
+
+Result<Done> look_at_slurm(Scheduler& scheduler, Snapshot& shot) {
+  if (auto done = scheduler.refresh_nodes(shot.nodes); !done) return done.error();
+  if (auto done = scheduler.refresh_jobs(shot.jobs); !done) return done.error();
+  auto partitions = scheduler.refresh_partitions(shot.partitions);
+  if (!partitions) return partitions.error();
+  // A reconfigured slurmctld sends its partitions again.
+  if (!*partitions && !shot.settings.version.empty()) return Done{};
+  auto settings = scheduler.load_settings();
+  if (!settings) return settings.error();
+  shot.settings = std::move(*settings);
+  return Done{};
+}
+
+}  // namespace
+
+Result<Done> observe(Cloud& cloud,
+                     Scheduler& scheduler,
+                     const Config& config,
+                     TimePoint now,
+                     Snapshot& shot) {
+  shot.now = now;
+  if (auto seen = CloudLook{cloud, shot.cluster}.run(shot); !seen)
+    return seen.error().in("Compute Engine");
+  if (auto seen = look_at_slurm(scheduler, shot); !seen) return seen.error().in("slurmctld");
+  if (shot.nodes.items.empty() && !config.nodesets.empty())
+    return Error{ErrorKind::Retry, "slurmctld shows no nodes at all (PrivateData=nodes?)"};
+  return Done{};
+}
+
+}  // namespace flex

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One look at Compute Engine and Slurm. Complete, or an error: nothing is decided on part of it.
+#pragma once
+
+#include "lib/config/config.h"
+#include "lib/gce/cloud.h"
+#include "lib/slurm/scheduler.h"
+#include "sweeper/snapshot.h"
+
+namespace flex {
+
+/// Brings `shot` up to date. Of Slurm only what has changed since the last look is asked for; of
+/// Compute Engine the groups with our names, and two lists for each group that is ours. Compute
+/// Engine first: what Slurm says must not be older than what was seen there.
+[[nodiscard]] Result<Done> observe(Cloud& cloud,
+                                   Scheduler& scheduler,
+                                   const Config& config,
+                                   TimePoint now,
+                                   Snapshot& shot);
+
+}  // namespace flex

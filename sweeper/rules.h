@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The rules: each looks at the picture and adds the actions that it wants; pure but for the memory.
+// One file each in rules/.
+#pragma once
+
+#include "lib/config/config.h"
+#include "sweeper/action.h"
+#include "sweeper/memory.h"
+#include "sweeper/snapshot.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace flex {
+
+/// One round's decisions, as the rules build them up. An earlier rule's claim to a node keeps the
+/// later ones away from it.
+class Round {
+ public:
+  Round(const Config& config, const Snapshot& shot, const Picture& picture, Memory& memory)
+      : config(config), shot(shot), picture(picture), memory(memory) {}
+
+  const Config& config;
+  const Snapshot& shot;
+  const Picture& picture;
+  Memory& memory;
+  std::vector<Action> actions{};
+
+  void add(Rule rule, std::string why, ActionKind what) {
+    actions.push_back({.rule = rule, .why = std::move(why), .what = std::move(what)});
+    const Action& added = actions.back();
+    if (std::holds_alternative<TellJob>(added.what) || std::holds_alternative<GiveJobBack>(added.what))
+      told_.insert(job_of(added));
+  }
+
+  /// A comment for the job is among the actions.
+  [[nodiscard]] bool is_told(JobId job) const { return told_.contains(job); }
+
+  const Sighting& see(Rule rule, std::string_view key) const {
+    return memory.see(to_string(rule), key, shot.now);
+  }
+
+  void claim(const NodeName& node) { claimed_.insert(node); }
+
+  void claim(const std::vector<NodeName>& nodes) { claimed_.insert(nodes.begin(), nodes.end()); }
+
+  [[nodiscard]] bool is_free(const NodeName& node) const { return !claimed_.contains(node); }
+
+  /// A request that is being cancelled or deleted this round.
+  void claim_request(const SweptGroup& group, const ResizeRequest& request) {
+    requests_.insert(group.group.name.text + "/" + request.name.text);
+  }
+
+  [[nodiscard]] bool is_free(const SweptGroup& group, const ResizeRequest& request) const {
+    return !requests_.contains(group.group.name.text + "/" + request.name.text);
+  }
+
+  [[nodiscard]] const NodesetConfig& nodeset_of(const NodePicture& node) const {
+    return config.nodesets[node.nodeset];
+  }
+
+  [[nodiscard]] bool is_stopped(const NodePicture& node) const {
+    return memory.stopped.contains(nodeset_of(node).name);
+  }
+
+  /// Takes up to `wanted` of what may still be destroyed this round.
+  [[nodiscard]] std::size_t spend(std::size_t wanted) {
+    const std::size_t left = config.sweeper.max_deletes_per_round - spent_;
+    const std::size_t granted = wanted < left ? wanted : left;
+    spent_ += granted;
+    postponed_ += wanted - granted;
+    return granted;
+  }
+
+  /// How much the budget has put off to a later round.
+  [[nodiscard]] std::size_t postponed() const { return postponed_; }
+
+ private:
+  std::unordered_set<NodeName> claimed_{};
+  std::unordered_set<std::string> requests_{};
+  std::unordered_set<JobId> told_{};
+  std::size_t spent_ = 0;
+  std::size_t postponed_ = 0;
+};
+
+void unbacked_node(Round& round);
+void failed_request(Round& round);
+void provision_timeout(Round& round);
+void stale_request(Round& round);
+void boot_timeout(Round& round);
+void orphan_instance(Round& round);
+void unrequested_node(Round& round);
+void keep_waiting(Round& round);
+void static_node(Round& round);
+void finished_request(Round& round);
+void empty_mig(Round& round);
+void job_note(Round& round);
+
+// ---- what several rules need ----
+
+/// The key of a job's, or of a jobless node's, failed attempts in Memory::retries.
+[[nodiscard]] std::string retry_key(JobId job, const NodeName& node);
+/// min(base · 2^(failures-1), max).
+[[nodiscard]] Seconds retry_delay(const RetryConfig& retry, std::uint32_t failures);
+/// The jobs on these nodes, each once.
+[[nodiscard]] std::vector<const Job*> jobs_on(const Picture& picture,
+                                              const std::vector<NodeName>& nodes);
+/// POWERING_UP nodes that wait for VMs and have neither VM nor active request.
+[[nodiscard]] bool is_unserved(const NodePicture& node);
+/// Plans for these nodes with flex-resume's planner and adds the action.
+void ask_for(Round& round, Rule rule, const std::string& why, const std::vector<NodeName>& nodes);
+/// TellJob with `text` as our part of the comment; nothing if it says that already.
+void tell(Round& round, Rule rule, const std::string& why, const Job& job, std::string_view text);
+/// Calls `what` with at most kMaxRequestSize entries of a group at a time.
+void delete_instances(Round& round,
+                      Rule rule,
+                      const std::string& why,
+                      const MigName& group,
+                      const std::vector<Instance>& doomed,
+                      bool keep_serial_log);
+
+}  // namespace flex

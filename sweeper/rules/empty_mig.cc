@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// empty_mig: a group of ours with nothing in it, for empty_mig_grace, and nobody about to use it.
+#include "lib/slurm/node_state.h"
+#include "sweeper/rules.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <string>
+
+namespace flex {
+
+namespace {
+
+/// The job of a job's own group; 0 for a nodeset's.
+JobId group_job(const Group& group) {
+  constexpr std::string_view kKey = " job=";
+  const std::size_t at = group.description.rfind(kKey);
+  if (at == std::string::npos) return 0;
+  const char* begin = group.description.data() + at + kKey.size();
+  JobId job = 0;
+  std::from_chars(begin, group.description.data() + group.description.size(), job);
+  return job;
+}
+
+bool is_about_to_need(const NodePicture& node) {
+  return node.is_coming_up() || (node.node != nullptr && is_powered_down(*node.node) && !node.jobs.empty());
+}
+
+/// The nodesets, and the jobs, that may ask for VMs at any moment.
+struct Demanding {
+  std::set<std::string> nodesets{};
+  std::set<JobId> jobs{};
+};
+
+Demanding find_demanding(const Round& round) {
+  Demanding found;
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (!is_about_to_need(node)) continue;
+    found.nodesets.insert(round.nodeset_of(node).name);
+    for (const Job* job : node.jobs) found.jobs.insert(job->id);
+  }
+  return found;
+}
+
+bool is_empty(const SweptGroup& group) {
+  return group.group.target_size == 0 && group.instances.empty() &&
+         std::none_of(group.requests.begin(), group.requests.end(), [](const ResizeRequest& request) {
+           return request.is_active();
+         });
+}
+
+}  // namespace
+
+void empty_mig(Round& round) {
+  const Demanding demanding = find_demanding(round);
+  for (const SweptGroup& group : round.shot.groups) {
+    if (!is_empty(group)) continue;
+    const JobId job = group_job(group.group);
+    const bool is_needed = job != 0 ? demanding.jobs.contains(job) : demanding.nodesets.contains(group.nodeset);
+    if (is_needed) continue;
+    const Sighting& seen = round.see(Rule::EmptyMig, group.group.name.text);
+    if (!seen.is_twice() || seen.age() < round.config.sweeper.empty_mig_grace) continue;
+    if (round.spend(1) == 0) return;
+    round.add(Rule::EmptyMig,
+              "empty, and nobody is about to use it",
+              DeleteGroup{.group = group.group.name});
+  }
+}
+
+}  // namespace flex

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// job_note: what a job's author sees in AdminComment. While it waits: since when, which attempt,
+// Google's reason and estimate. When its VMs are there: when they end.
+#include "lib/core/job_note.h"
+
+#include "lib/fleet/groups.h"
+#include "sweeper/rules.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace flex {
+
+namespace {
+
+/// At most one comment for a job in this time, so that slurmctld is not flooded.
+constexpr Seconds kPause{60};
+
+struct JobView {
+  const ResizeRequest* request = nullptr;  ///< the oldest that it waits for
+  std::size_t waiting_nodes = 0;
+  std::size_t vms = 0;
+  std::size_t ours = 0;
+  std::optional<TimePoint> ends{};  ///< of the VM that ends first
+  std::optional<std::size_t> nodeset{};
+};
+
+JobView view_of(const Round& round, const Job& job) {
+  JobView view;
+  for (const NodeName& name : job.nodes) {
+    const NodePicture* node = round.picture.find(name);
+    if (node == nullptr) continue;
+    ++view.ours;
+    view.nodeset = node->nodeset;
+    if (node->has_vm()) {
+      ++view.vms;
+      if (node->entry->terminates)
+        view.ends = std::min(view.ends.value_or(*node->entry->terminates), *node->entry->terminates);
+    } else if (node->request) {
+      ++view.waiting_nodes;
+      if (view.request == nullptr || node->request->created < view.request->created)
+        view.request = node->request.item;
+    }
+  }
+  return view;
+}
+
+std::string waiting_text(const Round& round, const Job& job, const JobView& view) {
+  const ResizeRequest& request = *view.request;
+  WaitingNote note{.vms = view.waiting_nodes,
+                   .region = round.config.region,
+                   .since = request.created,
+                   .attempt = request_attempt(request),
+                   .now = round.shot.now};
+  if (request.last_attempt) {
+    note.estimate = request.last_attempt->estimated_availability;
+    note.reason_code = request.last_attempt->code;
+    note.reason = request.last_attempt->message;
+  }
+  std::string text = note_waiting(note);
+  const RunDuration run = run_duration(round.config.nodesets[*view.nodeset], job.time_limit);
+  if (run.is_capped && job.time_limit) text += "; " + note_capped(*job.time_limit, run.run);
+  return text;
+}
+
+/// Empty: nothing to say.
+std::string text_for(const Round& round, const Job& job, const JobView& view) {
+  if (view.request != nullptr) return waiting_text(round, job, view);
+  if (view.vms == view.ours && view.ends) return note_running(*view.ends);
+  const auto retry = round.memory.retries.find(retry_key(job.id, {}));
+  if (retry == round.memory.retries.end() || retry->second.next <= round.shot.now) return {};
+  return note_next_attempt(retry->second.attempts, retry->second.next, retry->second.why);
+}
+
+}  // namespace
+
+void job_note(Round& round) {
+  for (const Job& job : round.shot.jobs.items) {
+    if (!holds_nodes(job)) continue;
+    const JobView view = view_of(round, job);
+    if (view.ours == 0) continue;
+    // Another rule has just said what there is to say.
+    if (round.is_told(job.id)) continue;
+    const std::string text = text_for(round, job, view);
+    if (text.empty()) continue;
+    const auto last = round.memory.notes.find(job.id);
+    if (last != round.memory.notes.end() && round.shot.now - last->second < kPause) continue;
+    tell(round, Rule::JobNote, "how it stands", job, text);
+  }
+}
+
+}  // namespace flex

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// stale_request: a request waits in Google's queue for nodes that nobody wants any more (scancel,
+// requeue), or that somebody else now needs for longer. Cancel it, and give back the nodes that are
+// left powering up for nobody. slurmctld never does that by itself.
+#include "lib/fleet/groups.h"
+#include "lib/slurm/node_state.h"
+#include "sweeper/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flex {
+
+namespace {
+
+/// Another job that was put on the node may use the request if its VMs live long enough for it.
+bool can_use(const Round& round, const NodePicture& node, const Job& job, const ResizeRequest& request) {
+  return run_duration(round.nodeset_of(node), job.time_limit).run <= request.run_duration;
+}
+
+bool is_wanted(const Round& round, const NodePicture& node, const ResizeRequest& request) {
+  const JobId job = request_job(request);
+  if (!node.jobs.empty()) {
+    return job == 0 ||
+           std::any_of(node.jobs.begin(), node.jobs.end(), [&](const Job* on) {
+             return on->id == job || can_use(round, node, *on, request);
+           });
+  }
+  if (node.is_static) return node.node != nullptr && !is_draining(*node.node);
+  return job == 0 && node.wants_vm();
+}
+
+/// Empty if all of its nodes are wanted, else why it is stale.
+std::string why_stale(const Round& round, const ResizeRequest& request) {
+  std::size_t unwanted = 0;
+  for (const NodeName& name : request.nodes) {
+    const NodePicture* node = round.picture.find(name);
+    if (node == nullptr || !is_wanted(round, *node, request)) ++unwanted;
+  }
+  if (unwanted == 0) return {};
+  const JobId job = request_job(request);
+  if (job == 0) return "nobody wants its nodes any more";
+  if (unwanted < request.nodes.size())
+    return fmt::format(
+        "job {} no longer wants {} of its {} nodes", job, unwanted, request.nodes.size());
+  return fmt::format("job {} no longer waits for its nodes", job);
+}
+
+}  // namespace
+
+void stale_request(Round& round) {
+  std::vector<NodeName> unwanted;
+  for (const SweptGroup& group : round.shot.groups) {
+    for (const ResizeRequest& request : group.requests) {
+      // One that says neither its job nor its nodes is not known to be stale.
+      if (!request.is_active() || !is_our_request(request) || request.nodes.empty() ||
+          !round.is_free(group, request))
+        continue;
+      const std::string why = why_stale(round, request);
+      if (why.empty()) continue;
+      const Sighting& seen = round.see(Rule::StaleRequest, request.group.text + "/" + request.name.text);
+      // Only a queued one can be cancelled; one that is being created or served is looked at again.
+      if (!seen.is_twice() || request.state != RequestState::Accepted || round.spend(1) == 0)
+        continue;
+      round.claim_request(group, request);
+      round.add(Rule::StaleRequest,
+                why,
+                CancelRequest{.group = group.group.name,
+                              .request = request.name,
+                              .nodes = request.nodes,
+                              .job = request_job(request)});
+      for (const NodeName& name : request.nodes) {
+        const NodePicture* node = round.picture.find(name);
+        if (node == nullptr || node->node == nullptr || !round.is_free(name)) continue;
+        round.claim(name);
+        if (node->jobs.empty() && !node->is_static && node->is_coming_up()) unwanted.push_back(name);
+      }
+    }
+  }
+  if (unwanted.empty()) return;
+  round.add(Rule::StaleRequest,
+            "powering up for a request that is cancelled",
+            UpdateNodes{.request = NodeRequest::PowerDownForce,
+                        .nodes = std::move(unwanted),
+                        .reason = "flex: the job that asked for this node is gone"});
+}
+
+}  // namespace flex

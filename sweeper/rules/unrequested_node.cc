@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// unrequested_node: slurmctld brings a node up, and neither a VM nor a request is there. flex-resume
+// died or was refused, or the request has gone: ask as it would have. A node that nobody waits for
+// is given back instead.
+#include "sweeper/rules.h"
+
+#include <map>
+
+namespace flex {
+
+namespace {
+
+/// Nodes that slurmctld brings up for nobody: a job that was cancelled before anything was asked
+/// for, or an admin's POWER_UP of which nothing came.
+void give_back(Round& round, const NodePicture& node, std::vector<NodeName>& unwanted) {
+  const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text + " unwanted");
+  if (!seen.is_twice() || seen.age() < round.config.sweeper.orphan_grace) return;
+  unwanted.push_back(node.name);
+  round.claim(node.name);
+}
+
+bool is_due(const Round& round, const NodePicture& node) {
+  const JobId job = node.jobs.empty() ? 0 : node.jobs.front()->id;
+  const auto retry = round.memory.retries.find(retry_key(job, node.name));
+  return retry == round.memory.retries.end() || retry->second.next <= round.shot.now;
+}
+
+/// A request is all or nothing: a job is asked for when all of its missing nodes have been seen
+/// twice.
+struct Waiting {
+  std::vector<NodeName> nodes{};
+  bool is_ripe = true;
+};
+
+}  // namespace
+
+void unrequested_node(Round& round) {
+  std::map<JobId, Waiting> by_job;
+  std::vector<NodeName> ripe;
+  std::vector<NodeName> unwanted;
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (!is_unserved(node) || !round.is_free(node.name) || round.is_stopped(node)) continue;
+    if (node.failed && node.jobs.empty() && !node.is_static) continue;  // failed_request's
+    if (node.jobs.empty() && !node.is_static) {
+      give_back(round, node, unwanted);
+      continue;
+    }
+    const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text);
+    const bool is_ripe = seen.is_twice() && is_due(round, node);
+    if (node.jobs.empty()) {
+      if (is_ripe) ripe.push_back(node.name);
+      continue;
+    }
+    Waiting& waiting = by_job[node.jobs.front()->id];
+    waiting.nodes.push_back(node.name);
+    waiting.is_ripe = waiting.is_ripe && is_ripe;
+  }
+  for (const auto& [job, waiting] : by_job) {
+    if (waiting.is_ripe) ripe.insert(ripe.end(), waiting.nodes.begin(), waiting.nodes.end());
+  }
+  ask_for(round, Rule::UnrequestedNode, "powering up without a VM or an active request", ripe);
+  if (unwanted.empty()) return;
+  round.add(Rule::UnrequestedNode,
+            "powering up for nobody: no job, no VM, no request",
+            UpdateNodes{.request = NodeRequest::PowerDownForce,
+                        .nodes = std::move(unwanted),
+                        .reason = "flex: no job wants this node"});
+}
+
+}  // namespace flex

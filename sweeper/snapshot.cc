@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/snapshot.h"
+
+#include "lib/fleet/groups.h"
+#include "lib/slurm/node_state.h"
+
+#include <algorithm>
+
+namespace flex {
+
+namespace {
+
+constexpr int kLive = 2;
+
+/// How much of a VM there is behind an entry.
+int rank(const Instance& instance) {
+  if (instance.is_dead()) return 0;
+  return instance.is_leaving() || instance.is_queued() ? 1 : kLive;
+}
+
+}  // namespace
+
+bool holds_nodes(const Job& job) {
+  return !job.is_pending && !job.is_finished;
+}
+
+bool NodePicture::is_coming_up() const {
+  if (node == nullptr || is_powering_down(*node)) return false;
+  return is_powering_up(*node) || is_power_up_requested(*node);
+}
+
+bool NodePicture::wants_vm() const {
+  return node != nullptr && (is_up(*node) || is_coming_up());
+}
+
+bool NodePicture::has_vm() const {
+  return entry && rank(*entry) == kLive;
+}
+
+Picture::Picture(const Config& config, const Snapshot& shot) : config_(config), shot_(shot) {
+  for (std::size_t set = 0; set < config.nodesets.size(); ++set) {
+    first_of_nodeset_.push_back(nodes_.size());
+    for (const NodeName& name : config.nodesets[set].nodes) {
+      NodePicture picture;
+      picture.name = name;
+      picture.nodeset = set;
+      picture.is_static = config.find(name)->is_static;
+      nodes_.push_back(std::move(picture));
+    }
+  }
+  add_slurm();
+  add_timeouts();
+  add_cloud();
+}
+
+const NodePicture* Picture::find(const NodeName& name) const {
+  const Config::Place* place = config_.find(name);
+  return place == nullptr ? nullptr : &nodes_[first_of_nodeset_[place->nodeset] + place->index];
+}
+
+NodePicture* Picture::at(const NodeName& name) {
+  const Config::Place* place = config_.find(name);
+  return place == nullptr ? nullptr : &nodes_[first_of_nodeset_[place->nodeset] + place->index];
+}
+
+const Job* Picture::find_job(JobId id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : found->second;
+}
+
+void Picture::add_slurm() {
+  for (const Node& node : shot_.nodes.items) {
+    if (NodePicture* const picture = at(node.name)) picture->node = &node;
+  }
+  for (const Job& job : shot_.jobs.items) {
+    jobs_[job.id] = &job;
+    if (!holds_nodes(job)) continue;
+    for (const NodeName& name : job.nodes) {
+      if (NodePicture* const picture = at(name)) picture->jobs.push_back(&job);
+    }
+  }
+}
+
+/// A node's ResumeTimeout is the longest of its partitions' own ones, or the global one.
+void Picture::add_timeouts() {
+  constexpr Seconds kNever = Seconds::max();
+  std::vector<Seconds> longest(nodes_.size(), Seconds{0});
+  for (const Partition& partition : shot_.partitions.items) {
+    const Seconds own = partition.resume_timeout_is_infinite ? kNever : partition.resume_timeout;
+    if (own == Seconds{0}) continue;
+    for (const NodeName& name : partition.nodes) {
+      const Config::Place* place = config_.find(name);
+      if (place == nullptr) continue;
+      Seconds& timeout = longest[first_of_nodeset_[place->nodeset] + place->index];
+      timeout = std::max(timeout, own);
+    }
+  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (longest[i] == kNever) continue;
+    if (longest[i] != Seconds{0}) {
+      nodes_[i].resume_timeout = longest[i];
+    } else if (!shot_.settings.resume_timeout_is_infinite) {
+      nodes_[i].resume_timeout = shot_.settings.resume_timeout;
+    }
+  }
+}
+
+void Picture::add_cloud() {
+  for (const SweptGroup& group : shot_.groups) {
+    for (const Instance& instance : group.instances) {
+      NodePicture* const picture = at(instance.name);
+      if (picture == nullptr) continue;
+      // An entry without a VM in one group must not hide a VM in another.
+      if (!picture->entry || rank(instance) > rank(*picture->entry))
+        picture->entry = {.item = &instance, .group = &group};
+    }
+    for (const ResizeRequest& request : group.requests) {
+      const bool is_failed = request.state == RequestState::Failed && is_our_request(request);
+      if (!request.is_active() && !is_failed) continue;
+      for (const NodeName& name : request.nodes) {
+        NodePicture* const picture = at(name);
+        if (picture == nullptr) continue;
+        if (request.is_active()) {
+          picture->request = {.item = &request, .group = &group};
+        } else if (!picture->failed || picture->failed->created <= request.created) {
+          picture->failed = {.item = &request, .group = &group};
+        }
+      }
+    }
+  }
+}
+
+FleetView Picture::fleet_of(const std::vector<std::size_t>& nodesets) const {
+  FleetView fleet;
+  for (const std::size_t set : nodesets) {
+    NodesetView& view = fleet[set];
+    for (const SweptGroup& group : shot_.groups) {
+      if (group.nodeset != config_.nodesets[set].name) continue;
+      view.groups[group.group.name] = {
+          .group = group.group, .requests = group.requests, .instances = group.instances};
+    }
+    for (const Group& group : shot_.foreign_groups) view.groups[group.name].group = group;
+  }
+  return fleet;
+}
+
+}  // namespace flex

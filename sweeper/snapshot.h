@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One complete look at Slurm and Compute Engine, and an index over it.
+#pragma once
+
+#include "lib/config/config.h"
+#include "lib/core/domain.h"
+#include "lib/fleet/view.h"
+#include "lib/slurm/scheduler.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace flex {
+
+/// A group of this cluster, with all that is in it.
+struct SweptGroup {
+  Group group{};
+  std::string nodeset{};  ///< as its description says; may be gone from the config
+  std::vector<ResizeRequest> requests{};
+  std::vector<Instance> instances{};
+};
+
+struct Snapshot {
+  TimePoint now{};
+  std::string cluster{};
+  Listed<Node> nodes{};
+  Listed<Job> jobs{};
+  Listed<Partition> partitions{};
+  SlurmSettings settings{};
+  std::vector<SweptGroup> groups{};
+  /// Groups that have a name like ours and are not: only so that we do not try to use the name.
+  std::vector<Group> foreign_groups{};
+};
+
+/// Where an entry or a request is.
+template <class T>
+struct Placed {
+  const T* item = nullptr;
+  const SweptGroup* group = nullptr;
+
+  explicit operator bool() const { return item != nullptr; }
+  const T* operator->() const { return item; }
+  const T& operator*() const { return *item; }
+};
+
+/// All that is known of one node of a nodeset.
+struct NodePicture {
+  NodeName name{};
+  std::size_t nodeset = 0;
+  bool is_static = false;
+  const Node* node = nullptr;         ///< null: slurmctld does not know it
+  Placed<Instance> entry{};           ///< a live one before a dead one
+  Placed<ResizeRequest> request{};    ///< an active one that names the node
+  Placed<ResizeRequest> failed{};     ///< the newest FAILED one of ours that names it
+  std::vector<const Job*> jobs{};     ///< that hold the node
+  std::optional<Seconds> resume_timeout{};  ///< none: never
+
+  /// slurmctld is bringing it up, or is about to.
+  [[nodiscard]] bool is_coming_up() const;
+  /// Up, or to be up: a VM behind it is wanted.
+  [[nodiscard]] bool wants_vm() const;
+  /// A VM is there and stays.
+  [[nodiscard]] bool has_vm() const;
+};
+
+class Picture {
+ public:
+  Picture(const Config& config, const Snapshot& shot);
+
+  [[nodiscard]] const std::vector<NodePicture>& nodes() const { return nodes_; }
+  /// Null for a node of no nodeset.
+  [[nodiscard]] const NodePicture* find(const NodeName& name) const;
+  [[nodiscard]] const Job* find_job(JobId id) const;
+  /// The view that plan_resume needs, of these nodesets.
+  [[nodiscard]] FleetView fleet_of(const std::vector<std::size_t>& nodesets) const;
+
+ private:
+  NodePicture* at(const NodeName& name);
+  void add_slurm();
+  void add_timeouts();
+  void add_cloud();
+
+  const Config& config_;
+  const Snapshot& shot_;
+  std::vector<NodePicture> nodes_{};
+  std::vector<std::size_t> first_of_nodeset_{};
+  std::unordered_map<JobId, const Job*> jobs_{};
+};
+
+/// Allocated and not over: its nodes are its own.
+[[nodiscard]] bool holds_nodes(const Job& job);
+
+}  // namespace flex

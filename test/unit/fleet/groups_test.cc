@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/fleet/groups.h"
+
+#include "test/support/builders.h"
+#include "test/support/catch.h"
+
+using namespace flex;
+
+namespace {
+
+ResizeRequest described(std::string description, const std::string& name = "x") {
+  ResizeRequest request;
+  request.name = {name};
+  request.description = std::move(description);
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("request_description: says the job, the nodes and from the second on the attempt",
+          "[fleet]") {
+  const auto nodes = test::nodes("a3u", 3);
+  CHECK(request_description(12, nodes) == "slurm-flex-start job=12 nodes=a3u-[0-2]");
+  CHECK(request_description(12, nodes, 1) == request_description(12, nodes));
+  CHECK(request_description(12, nodes, 2) == "slurm-flex-start job=12 attempt=2 nodes=a3u-[0-2]");
+}
+
+TEST_CASE("request_description: what it says is read again", "[fleet]") {
+  const auto nodes = test::nodes("a3u", 3);
+  const auto request = described(request_description(12, nodes, 7));
+  CHECK(request_job(request) == 12);
+  CHECK(request_attempt(request) == 7);
+  CHECK(described_nodes(request.description) == nodes);
+  CHECK(is_our_request(request));
+}
+
+TEST_CASE("request_attempt: is 1 where nothing or nonsense is said", "[fleet]") {
+  CHECK(request_attempt(described("")) == 1);
+  CHECK(request_attempt(described("slurm-flex-start job=12")) == 1);
+  CHECK(request_attempt(described("slurm-flex-start job=12 attempt=")) == 1);
+  CHECK(request_attempt(described("slurm-flex-start job=12 attempt=0")) == 1);
+  CHECK(request_attempt(described("slurm-flex-start job=12 attempt=-3")) == 1);
+  CHECK(request_attempt(described("slurm-flex-start job=12 attempt=99999999999")) == 1);
+  CHECK(request_attempt(described("somebody's attempt=4")) == 1);
+}
+
+TEST_CASE("is_our_request: by its description, not by its name", "[fleet]") {
+  CHECK(is_our_request(described("slurm-flex-start job=0 nodes=n")));
+  CHECK_FALSE(is_our_request(described("", "j12-abc")));
+  CHECK_FALSE(is_our_request(described("slurm-flex-starter job=1")));
+  CHECK_FALSE(is_our_request(described("not slurm-flex-start job=1")));
+}
