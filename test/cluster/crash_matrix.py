@@ -21,8 +21,10 @@ from harness.emulator import Emulator
 from harness.slurm import Cluster, find_program
 
 KINDS = {"kill-before": "hold_before", "kill-after": "hold_after", "lost-reply": "lost_reply",
-         "429": "429", "503": "503", "reset": "reset"}
-NODESETS = (("up", 1), ("up", 4), ("up", 64), ("pair", 4), ("off", 1), ("off", 4), ("off", 64))
+         "429": "429", "503": "503", "reset": "reset", "gives-up": "503"}
+# What a round costs grows with slurmctld's nodes: only some workers have the large nodesets.
+SMALL = (("up", 1), ("up", 4), ("pair", 4), ("off", 1), ("off", 4))
+LARGE = (("up", 64), ("off", 64))
 MINUTES, MARGIN = 30, 15
 ROUNDS = 2          # of the sweeper, after which everything must be right
 MOST_ROUNDS = 8     # that a scene may take to be right where nothing goes wrong
@@ -84,11 +86,11 @@ def is_write(entry):
 class Worker:
     """An emulator and nodesets: "up" comes up for one job, "pair" for two, "off" is powered down."""
 
-    def __init__(self, number, build):
+    def __init__(self, number, nodesets, build):
         settings = {"partition": {"ResumeTimeout": "36000", "SuspendTime": "36000"}, "boots": False}
         self.number = number
         self.nodesets = {(side, size): Nodeset(f"w{number}{side}{size}", size, **settings)
-                         for side, size in NODESETS}
+                         for side, size in nodesets}
         self.emulator = Emulator(build / "emulator" / "flex-gce-emulator", f"emulator-{number}", hook=[],
                                  operation_ms=20, boot_delay_ms=20)
         self.jobs = {}
@@ -124,17 +126,19 @@ class Stage:
         self.state_dir = self.cluster.dir / "run" / f"sweeper-{name}"
         self.log = self.cluster.dir / "log" / f"crash-{name}.log"
         self.config = self._write_config(name)
+        self.hasty = self._write_config(f"{name}-hasty", {"run_timeout": "3s"})
         self.resume_file = self.cluster.sandbox.write(
             f"run/resume-{name}.json", json.dumps(resume_file(self.jobs, self.nodeset.hostlist)))
         self.slurm = self.slurm_state()
 
-    def _write_config(self, name):
+    def _write_config(self, name, api=None):
         scene = self.scene
         # Only this scene's nodes: to the sweeper, the other nodes of the worker are not ours.
         nodeset = Nodeset(self.nodeset.name, self.nodeset.count, scene.nodeset)
         sweeper = {"orphan_grace": "1s", "state_dir": str(self.state_dir), **scene.sweeper}
         settings = conf.flex_start(endpoint=self.emulator.url, credentials=self.worker.key, nodesets=[nodeset],
                                    zones=["us-central1-a"], extra={"sweeper": sweeper})
+        settings["api"].update(api or {})
         return self.cluster.sandbox.write(f"etc/flex-{name}.yaml", conf.to_yaml(settings), 0o600)
 
     # The course of a case
@@ -154,23 +158,23 @@ class Stage:
         emulator.clear_faults()
         emulator.clear_journal()
 
-    def start_program(self):
+    def start_program(self, config=None):
         """The scene's program, as slurmctld runs it."""
         scene, cluster = self.scene, self.cluster
         env = {"SLURM_CONF": str(cluster.conf)}
         if scene.program == "flex-resume":
             env["SLURM_RESUME_FILE"] = str(self.resume_file)
         last = ["--once"] if scene.is_sweeper else [self.nodeset.hostlist]
-        return self._spawn(scene.program, last, env)
+        return self._spawn(scene.program, config or self.config, last, env)
 
-    def _spawn(self, program, arguments, env):
+    def _spawn(self, program, config, arguments, env):
         return self.cluster.sandbox.spawn(
-            [self.cluster.dir / "bin" / program, "--config", self.config, "--log-level", "debug",
+            [self.cluster.dir / "bin" / program, "--config", config, "--log-level", "debug",
              "--log-file", self.log, *arguments], f"crash-{self.worker.number}.out", env=env)
 
     def sweep(self):
         """One round; its exit code."""
-        child = self._spawn("flex-sweeper", ["--once"], {"SLURM_CONF": str(self.cluster.conf)})
+        child = self._spawn("flex-sweeper", self.config, ["--once"], {"SLURM_CONF": str(self.cluster.conf)})
         return child.wait(120)
 
     def pause(self):
@@ -191,11 +195,10 @@ class Stage:
 
     def slurm_state(self):
         """What no case may change: the nodes' states and reasons, the job's state."""
-        seen = self.cluster.slurm("sinfo", "-h", "-n", self.nodeset.hostlist, "-p", self.nodeset.name,
-                                  "-o", "%T %E %D").stdout
-        if self.jobs:
-            seen += self.cluster.slurm("squeue", "-h", "-p", self.nodeset.name, "-o", "%i %T %N").stdout
-        return seen
+        if not self.jobs:
+            return self.cluster.slurm("sinfo", "-h", "-p", self.nodeset.name, "-o", "%T %E %D").stdout
+        # A node that is taken away from its job ends it or puts it back in the queue.
+        return self.cluster.slurm("squeue", "-h", "-p", self.nodeset.name, "-o", "%i %T %S %N").stdout
 
     def check(self):
         """All that is wrong now."""
@@ -273,17 +276,16 @@ def run_case(stage, call, kind, rounds):
     for _ in range(call.round):
         stage.sweep()
         stage.pause()
-    stage.emulator.fault(call.method, KINDS[kind], after=call.number, retry_after=0)
-    child = stage.start_program()
+    is_lasting = kind == "gives-up"
+    stage.emulator.fault(call.method, KINDS[kind], after=call.number, retry_after=0, count=1000 if is_lasting else 1)
+    child = stage.start_program(stage.hasty if is_lasting else None)
     if kind.startswith("kill"):
         outcome.complaints += stage.kill_at_the_held_call(child)
-    elif code := child.wait(120):
-        outcome.complaints.append(f"the program ended with {code}: one failed try is nothing")
-    if stage.emulator.faults()[0]["hits"] != 1:
+    elif (code := child.wait(120)) not in ((0, 1) if is_lasting else (0,)):
+        outcome.complaints.append(f"the program ended with {code}")
+    if stage.emulator.faults()[0]["hits"] == 0:
         outcome.complaints.append("the call was not made")
     stage.emulator.clear_faults()
-    if stage.scene.is_sweeper:
-        stage.pause()
     outcome.complaints += sweep_rounds(stage, rounds)
     outcome.complaints += stage.check()
     if outcome.complaints:
@@ -291,11 +293,46 @@ def run_case(stage, call, kind, rounds):
     return outcome
 
 
+class Crew:
+    """Runs cases side by side, each on a worker that has the scene's nodeset."""
+
+    def __init__(self, workers):
+        self.kinds = {}  # nodesets to a pool of threads and its free workers
+        for worker in workers:
+            self.kinds.setdefault(tuple(worker.nodesets), queue.SimpleQueue()).put(worker)
+        self.pools = {kind: ThreadPoolExecutor(free.qsize()) for kind, free in self.kinds.items()}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pool in self.pools.values():
+            pool.shutdown(cancel_futures=True)
+
+    def run(self, cases):
+        futures = []
+        for run, scene, *arguments in cases:
+            kind = next(kind for kind in self.kinds if (scene.side, scene.size) in kind)
+            futures.append(self.pools[kind].submit(self._run_one, self.kinds[kind], run, scene, arguments))
+        return [future.result() for future in futures]
+
+    @staticmethod
+    def _run_one(free, run, scene, arguments):
+        worker = free.get()
+        try:
+            return run(worker.stage(scene), *arguments)
+        except Exception as error:  # one broken case must not hide the others
+            call, kind = arguments[:2] if arguments else (None, "clean")
+            return Outcome(scene, call, kind, [repr(error)])
+        finally:
+            free.put(worker)
+
+
 class Matrix:
     """The cluster and its workers; `run` gives the outcomes of all cases of the scenes."""
 
-    def __init__(self, build, workers=8):
-        self.workers = [Worker(number, build) for number in range(workers)]
+    def __init__(self, build, small=14, large=3):
+        self.workers = [Worker(number, SMALL if number < small else LARGE, build) for number in range(small + large)]
         noop = {"ResumeProgram": (find_program("true"), "resume"), "SuspendProgram": (find_program("true"), "suspend")}
         self.cluster = Cluster([nodeset for worker in self.workers for nodeset in worker.nodesets.values()],
                                build=build, programs=noop)
@@ -307,7 +344,7 @@ class Matrix:
             self.cluster.sandbox.install(self.build / directory / name)
         for worker in self.workers:
             worker.start(self.cluster)
-        waiting = sum(size for side, size in NODESETS if side != "off") * len(self.workers)
+        waiting = sum(size for worker in self.workers for side, size in worker.nodesets if side != "off")
         self.cluster.wait_for(lambda: self._powering_up() == waiting, 60, f"{waiting} nodes to be POWERING_UP")
 
     def _powering_up(self):
@@ -315,29 +352,14 @@ class Matrix:
         return sum("POWERING_UP" in line for line in text.splitlines())
 
     def run(self, scenes, tell=print):
-        free = queue.SimpleQueue()
-        for worker in self.workers:
-            free.put(worker)
-
-        def on_a_worker(run, scene, *arguments):
-            worker = free.get()
-            try:
-                return run(worker.stage(scene), *arguments)
-            except Exception as error:  # one broken case must not hide the others
-                call, kind, _ = arguments if arguments else (None, "clean", None)
-                return Outcome(scene, call, kind, [repr(error)])
-            finally:
-                free.put(worker)
-
         began = time.monotonic()
-        with ThreadPoolExecutor(len(self.workers)) as pool:
-            clean = list(pool.map(lambda scene: on_a_worker(run_clean, scene), scenes))
+        with Crew(self.workers) as crew:
+            clean = crew.run([(run_clean, scene) for scene in scenes])
             for outcome in clean:
                 tell(f"  {outcome.scene.name}: {len(outcome.calls)} calls: " +
                      ", ".join(str(call) for call in outcome.calls))
-            cases = [(outcome.scene, call, kind, outcome.rounds)
-                     for outcome in clean for call in outcome.calls for kind in KINDS]
-            outcomes = clean + list(pool.map(lambda case: on_a_worker(run_case, *case), cases))
+            outcomes = clean + crew.run([(run_case, outcome.scene, call, kind, outcome.rounds)
+                                         for outcome in clean for call in outcome.calls for kind in KINDS])
         for kind, count in Counter(outcome.kind for outcome in outcomes).items():
             failed = sum(bool(outcome.complaints) for outcome in outcomes if outcome.kind == kind)
             tell(f"  {kind:<12} {count:>4} cases, {failed} failed")

@@ -114,6 +114,13 @@ class Asked(Scene):
         return all_asked_for_once(stage)
 
 
+class NoRoom(Asked):
+    """The request stays in Google's queue."""
+
+    def prepare(self, stage):
+        stage.emulator.set_capacity(a=0)
+
+
 class DeadEntries(Asked):
     """The nodes' last VMs vanished and left their entries, which must go before the names are free."""
 
@@ -171,17 +178,19 @@ SIZES = (1, 4, 64)
 SWEEPER = "flex-sweeper"
 SCENES = [
     *[Asked(f"resume-{size}", "flex-resume", "up", size) for size in SIZES],
+    NoRoom("resume-4-queued", "flex-resume", "up", 4),
     Asked("resume-2-jobs", "flex-resume", "pair", 4),
     Asked("resume-4-own-group", "flex-resume", "up", 4, {"mig_scope": "job"}),
     DeadEntries("resume-4-dead-entries", "flex-resume", "up", 4),
     *[Running(f"suspend-{size}", "flex-suspend", "off", size, has_graces=True) for size in SIZES],
     *[Queued(f"suspend-{size}-queued", "flex-suspend", "off", size) for size in SIZES],
     Asked("sweeper-unrequested", SWEEPER, "pair", 4),
+    DeadEntries("sweeper-dead-entries", SWEEPER, "up", 4),
     Running("sweeper-orphans", SWEEPER, "off", 4, has_graces=True),
     Queued("sweeper-stale", SWEEPER, "off", 4),
     Remains("sweeper-remains", SWEEPER, "off", 4, has_graces=True,
             sweeper={"empty_mig_grace": "1s", "finished_request_grace": "1s"}),
     Failed("sweeper-failed", SWEEPER, "up", 4, {"retry": {"base": "1s"}}, has_graces=True),
-    NeverBooted("sweeper-never-booted", SWEEPER, "up", 4, {"boot_timeout": "1s", "max_boot_failures": 100},
+    NeverBooted("sweeper-never-booted", SWEEPER, "up", 1, {"boot_timeout": "1s", "max_boot_failures": 100},
                 has_graces=True),
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REGION = "us-central1"
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 # A VM must not register in the second of the resume call: slurmctld would take it for an old boot.
 DEFAULTS = {"latency_ms": 0, "operation_ms": 50, "boot_delay_ms": 2000, "auto_templates": False,
             "templates": [{"name": "flex-template"}], "strict_tokens": True, "eta_seconds": 3600}
@@ -77,9 +78,8 @@ class Emulator:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=verb,
                                          headers={"Content-Type": "application/json", **(headers or {})})
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=30) as answer:
+            with OPENER.open(request, timeout=30) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{verb} {path}: {error.code} {error.read().decode()}") from error
@@ -90,8 +90,7 @@ class Emulator:
             form = urllib.parse.urlencode({"grant_type": "refresh_token", "refresh_token": "test",
                                            "client_id": "test", "client_secret": "test"}).encode()
             request = urllib.request.Request(f"{self.url}/_emulator/oauth/token", data=form)
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            with opener.open(request, timeout=30) as answer:
+            with OPENER.open(request, timeout=30) as answer:
                 self._token = json.loads(answer.read())["access_token"]
         return self._call(verb, f"/compute/v1/projects/flex-test/{path}", body,
                           {"Authorization": f"Bearer {self._token}"})
