@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 
-.PHONY: all setup build demo test check format tidy sanitize fuzz bench bench-build install clean help
+.PHONY: all setup build demo test check format tidy sanitize fuzz bench bench-build soak install clean help
 
 all: build
 
@@ -12,6 +12,7 @@ help:
 	@echo "make demo     a private Slurm and a local Compute Engine: watch one job from sbatch to clean-up"
 	@echo "make test     all tests, on a real slurmctld"
 	@echo "make check    format, clang-tidy, sanitizers, a minute of fuzzing for each parser"
+	@echo "make soak     ten minutes of random trouble for a whole cluster; SEED=, MINUTES="
 	@echo "make bench    time, calls and memory of flex-resume and flex-suspend"
 	@echo "make install  PREFIX=$(PREFIX)"
 
@@ -26,7 +27,7 @@ build: setup $(BUILD)/build.ninja
 
 # Without the tests, which take most of a build.
 demo: setup $(BUILD)/build.ninja
-	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend emulator/flex-gce-emulator
+	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator
 	@python3 tools/demo.py --build $(BUILD)
 
 test: build
@@ -55,10 +56,16 @@ fuzz: check-setup
 
 bench-build: setup
 	@[ -f $(BUILD)-release/build.ninja ] || meson setup $(BUILD)-release -Dbuildtype=release -Db_lto=true -Dtests=false
-	@ninja -C $(BUILD)-release
+	@ninja -C $(BUILD)-release all test/bench/decide_bench
 
 bench: bench-build
 	@python3 tools/bench.py --build $(BUILD)-release
+	@python3 tools/bench_sweeper.py --build $(BUILD)-release
+
+# Jobs, dying VMs, lost replies, restarts; then nothing may be left. A failure is repeated with its SEED.
+soak: setup $(BUILD)/build.ninja
+	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator
+	@python3 tools/soak.py --build $(BUILD) --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 install: build
 	@meson install -C $(BUILD)

@@ -128,32 +128,36 @@ HttpOut Front::act(const HttpIn& in, Call call, const FaultPlan& plan, double la
     if (fault.kind == FaultKind::OperationError) call.operation_fault = error_json(code, message);
     if (fault.kind == FaultKind::RequestFailed) call.request_fault = error_json(code, message);
   }
-  const Reply reply = run(call, in);
+  const auto reply = run(call, in);
   sleep_ms(latency_ms / 2);
   const auto befalls = [&plan](FaultKind kind) { return plan.fault && plan.fault->kind == kind; };
   if (befalls(FaultKind::HoldAfter)) hold(in);
-  if (befalls(FaultKind::LostReply) || befalls(FaultKind::HoldAfter)) return {.is_dropped = true};
+  if (!reply || befalls(FaultKind::LostReply) || befalls(FaultKind::HoldAfter))
+    return {.is_dropped = true};
   const auto fields = call.query.find("fields");
-  return reply_out(reply, fields == call.query.end() ? std::string() : fields->second);
+  return reply_out(*reply, fields == call.query.end() ? std::string() : fields->second);
 }
 
-Reply Front::run(Call& call, const HttpIn& in) {
+std::optional<Reply> Front::run(Call& call, const HttpIn& in) {
   const Handler handler = find_handler(call.method->name);
   if (handler == nullptr)
     return refuse(501, "notImplemented", call.method->name + " is not served by the emulator.");
   const std::string request_id = call.query_value("requestId");
   const std::string replay = in.verb + " " + in.path + " " + request_id;
   std::unique_lock lock(mutex_);
+  // The state is saved already: what is answered now would be forgotten.
+  if (is_stopping_) return std::nullopt;
   world_.tick();
   if (!request_id.empty()) {
     const auto known = replays_.find(replay);
     if (known != replays_.end()) {
       const auto operation = world_.operations.find(known->second);
       if (operation != world_.operations.end())
-        return {.status = 200, .body = to_json(world_, operation->second)};
+        return Reply{.status = 200, .body = to_json(world_, operation->second)};
     }
   }
   if (call.method->name.ends_with("Operations.wait")) wait_for_operation(lock, call);
+  if (is_stopping_) return std::nullopt;
   Reply reply = handler(world_, call);
   if (!request_id.empty() && reply.status == 200) {
     if (replays_.size() > kMaxReplays) replays_.clear();

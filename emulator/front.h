@@ -52,7 +52,7 @@ class Front {
   /// Reads the state file, if there is one. An unreadable one is returned as a message.
   [[nodiscard]] std::optional<std::string> load_state();
   void save_state();
-  /// Before the process ends at once: state saved, hooks that are queued started.
+  /// Before the process ends at once: no more changes, state saved, queued hooks started.
   void finish();
   /// Sets what `change` names, as POST /_emulator/config does.
   [[nodiscard]] std::optional<std::string> configure(const Json& change);
@@ -61,7 +61,8 @@ class Front {
   HttpOut handle_api(const HttpIn& in);
   HttpOut serve(const HttpIn& in, JournalEntry& entry);
   HttpOut act(const HttpIn& in, Call call, const FaultPlan& plan, double latency_ms);
-  Reply run(Call& call, const HttpIn& in);
+  /// Nothing once the emulator is ending.
+  std::optional<Reply> run(Call& call, const HttpIn& in);
   void hold(const HttpIn& in);
   void wait_for_operation(std::unique_lock<std::mutex>& lock, const Call& call);
   [[nodiscard]] std::optional<Reply> check_access(const HttpIn& in, const Route& route);
@@ -78,6 +79,7 @@ class Front {
   Json issue_token();
 
   void work();
+  void stop_changes();
   void save_loop();
   /// After any change: hooks out, waiters and the timer woken. Called with the lock held.
   void settle();

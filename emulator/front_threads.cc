@@ -19,12 +19,7 @@ Front::Front(Settings settings, std::string state_file)
 }
 
 Front::~Front() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_stopping_ = true;
-  }
-  timer_.notify_all();
-  changed_.notify_all();
+  stop_changes();
   timer_thread_.join();
   if (save_thread_.joinable()) save_thread_.join();
   save_state();
@@ -64,7 +59,17 @@ void Front::save_loop() {
   }
 }
 
+void Front::stop_changes() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  timer_.notify_all();
+  changed_.notify_all();
+}
+
 void Front::finish() {
+  stop_changes();
   save_state();
   hooks_.drain();
 }

@@ -7,6 +7,10 @@ namespace flex {
 
 namespace {
 
+std::string number_or_nothing(std::size_t number) {
+  return number == 0 ? std::string{} : std::to_string(number);
+}
+
 void log_action(const Log& log, const Action& action) {
   const std::vector<NodeName> nodes = nodes_of(action);
   const auto* tell = std::get_if<TellJob>(&action.what);
@@ -14,9 +18,9 @@ void log_action(const Log& log, const Action& action) {
            {{"rule", to_string(action.rule)},
             {"what", kind_text(action)},
             {"target", target_of(action)},
-            {"job", job_of(action)},
+            {"job", number_or_nothing(job_of(action))},
             {"nodes", fold_hostlist(nodes)},
-            {"n", nodes.size()},
+            {"n", number_or_nothing(nodes.size())},
             {"text", tell == nullptr ? std::string{} : tell->comment},
             {"why", action.why}});
 }
@@ -29,9 +33,9 @@ std::string describe(const Action& action) {
                        {{"rule", to_string(action.rule)},
                         {"what", kind_text(action)},
                         {"target", target_of(action)},
-                        {"job", job_of(action)},
+                        {"job", number_or_nothing(job_of(action))},
                         {"nodes", fold_hostlist(nodes)},
-                        {"n", nodes.size()},
+                        {"n", number_or_nothing(nodes.size())},
                         {"why", action.why}});
 }
 

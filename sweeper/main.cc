@@ -76,7 +76,7 @@ int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
   }
   if (found) state_dir = *found;
   if (!more.is_dry_run) {
-    auto taken = FileLock::take(state_dir + "/sweeper.lock");
+    auto taken = FileLock::acquire(state_dir + "/sweeper.lock");
     if (!taken) {
       log.error("already_running", {{"why", taken.error().what}});
       std::cerr << "flex-sweeper: " << taken.error().what << '\n';

@@ -3,9 +3,11 @@
 
 #include "lib/core/names.h"
 #include "lib/fleet/groups.h"
+#include "lib/slurm/node_state.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <set>
@@ -83,7 +85,16 @@ class CloudLook {
   std::optional<Error> error_{};
 };
 
+/// slurmctld does not count the end of SuspendTimeout as a change (22.05): while a node is on its way
+/// up or down, all of them are asked for.
+bool is_in_transit(const Node& node) {
+  return is_powering_down(node) || is_powering_up(node) || is_power_up_requested(node) ||
+         is_power_down_requested(node);
+}
+
 Result<Done> look_at_slurm(Scheduler& scheduler, Snapshot& shot) {
+  if (std::any_of(shot.nodes.items.begin(), shot.nodes.items.end(), is_in_transit))
+    shot.nodes.as_of = {};
   if (auto done = scheduler.refresh_nodes(shot.nodes); !done) return done.error();
   if (auto done = scheduler.refresh_jobs(shot.jobs); !done) return done.error();
   auto partitions = scheduler.refresh_partitions(shot.partitions);

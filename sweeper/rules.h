@@ -21,8 +21,8 @@ namespace flex {
 /// later ones away from it.
 class Round {
  public:
-  Round(const Config& config, const Snapshot& shot, const Picture& picture, Memory& memory)
-      : config(config), shot(shot), picture(picture), memory(memory) {}
+  Round(const Config& settings, const Snapshot& look, const Picture& index, Memory& kept)
+      : config(settings), shot(look), picture(index), memory(kept) {}
 
   const Config& config;
   const Snapshot& shot;

@@ -27,7 +27,11 @@ NODES, MINUTES, MARGIN = 4, 20, 15
 SECONDS = (MINUTES + MARGIN) * 60
 ZONE = "us-central1-a"
 QUEUE_SECONDS = 10
-PROGRAMS = ("resume/flex-resume", "suspend/flex-suspend", "emulator/flex-gce-emulator")
+PROGRAMS = ("resume/flex-resume", "suspend/flex-suspend", "sweeper/flex-sweeper",
+            "emulator/flex-gce-emulator")
+# Short enough to watch; the defaults are 15 s, 3 min, 10 min and an hour.
+SWEEPER = {"interval": "1s", "orphan_grace": "3s", "empty_mig_grace": "6s", "finished_request_grace": "1h"}
+READS = ("list", "get", "listManagedInstances", "wait")
 
 
 def bar(count):
@@ -57,7 +61,7 @@ class Demo:
                                  eta_seconds=QUEUE_SECONDS)
         self.nodeset = Nodeset("gpu", NODES, {"zones": [ZONE]}, {"ResumeTimeout": "300"})
         self.cluster = Cluster([self.nodeset], build=build, emulator=self.emulator, name="demo",
-                               log_level="info")
+                               log_level="info", sweeper=True, flex_extra={"sweeper": SWEEPER})
         self.job = 0
         self.journal = []
         self.times = {}
@@ -116,7 +120,7 @@ class Demo:
         cluster.start()
         version = ".".join(map(str, (cluster.version[0], f"{cluster.version[1]:02d}")))
         show.say(f"Slurm {version} runs as user {cluster.sandbox.account.pw_name} in {cluster.dir}; "
-                 f"the emulator stands in for Google at {self.emulator.url}.")
+                 f"the emulator stands in for Google at {self.emulator.url}; flex-sweeper watches both.")
         show.say(f"slurm.conf has {NODES} nodes, {self.nodeset.hostlist}, that do not exist: State=CLOUD. "
                  "flex-start.yaml beside it says where their VMs come from:")
         for line in to_yaml({"nodesets": cluster.flex_config["nodesets"]}).splitlines():
@@ -151,6 +155,7 @@ class Demo:
         show.say(f"There is no room for {NODES} VMs now: the request is queued (ACCEPTED). Google's "
                  f"estimate: {waiting.estimate}. No VM runs, nothing is paid, the job keeps its place.")
         queued = self.times["queued"] = time.monotonic()
+        self.tell_comment("waiting for", "flex-sweeper tells the job's author, in squeue and scontrol:")
 
         def is_time():
             self.check(not self.emulator.vms(), "a VM runs before all of them can be had")
@@ -158,6 +163,13 @@ class Demo:
 
         self.wait(is_time, QUEUE_SECONDS + 10, "the queue")
         self.check(self.cluster.job_state(self.job) == "CONFIGURING", "the job did not stay CONFIGURING")
+
+    def tell_comment(self, words, introduction):
+        """The job's AdminComment, once it has these words."""
+        comment = self.wait(lambda: words in (text := self.cluster.job(self.job).get("AdminComment", "")) and text,
+                            20, f"the job's comment ({words})")
+        self.show.say(introduction)
+        self.show.say(f"    AdminComment={comment}")
 
     def grant(self):
         show = self.show
@@ -200,23 +212,22 @@ class Demo:
                  "nobody pays for the rest.")
         self.wait(lambda: cluster.is_off(*self.nodeset.nodes), 40, "the nodes to be powered down")
         sizes = {group["target_size"] for group in self.emulator.groups().values()}
-        self.check(sizes == {0}, f"group sizes {sizes}")
+        self.check(sizes <= {0}, f"group sizes {sizes}")
         show.say("Slurm has the nodes as powered down again, ready for the next job.")
 
     def sweep(self):
         show, emulator = self.show, self.emulator
         show.title("Sweeping up")
-        self.journal = emulator.journal()
-        show.say("The empty group would serve the next job; if none comes, it and the finished request are "
-                 "deleted. That is flex-sweeper's part, done here by the demo.")
+        show.say("The empty group would serve the next job. None comes, so flex-sweeper deletes it with its finished "
+                 f"request after empty_mig_grace (here {SWEEPER['empty_mig_grace']}):")
         for request in emulator.requests():
             self.check(request.state == "SUCCEEDED", f"request {request.name} is {request.state}")
-            emulator.api("DELETE", f"regions/us-central1/instanceGroupManagers/{request.group}"
-                                   f"/resizeRequests/{request.name}")
+        self.wait(lambda: not emulator.groups(), 40, "the group to be deleted")
         self.wait(lambda: not emulator.requests(), 20, "the request to be deleted")
-        for name in emulator.groups():
-            emulator.api("DELETE", f"regions/us-central1/instanceGroupManagers/{name}")
-        self.wait(lambda: not emulator.groups(), 20, "the group to be deleted")
+        line = self.log_has("flex-sweeper.log", r"event=action (rule=empty_mig .*)")
+        self.check(line, "the sweeper's log does not explain the deletion")
+        show.say(f"    {line[1]}")
+        self.journal = emulator.journal()
 
     def summary(self):
         show, times = self.show, self.times
@@ -238,8 +249,10 @@ class Demo:
         show.say(f"waited      {times['granted'] - times['submitted']:.0f} s for Google, "
                  f"{times['running'] - times['granted']:.0f} s for boot and slurmctld's tick")
         show.say(f"ran         {times['ended'] - times['running']:.0f} s on {NODES} nodes")
-        show.say(f"calls       {len(self.journal)} to Google by flex-resume and flex-suspend: "
-                 + ", ".join(f"{count} {name}" for name, count in sorted(calls.items())))
+        writes = {name: count for name, count in calls.items() if name.rpartition(".")[2] not in READS}
+        show.say(f"asked       {sum(writes.values())} changes of Google: "
+                 + ", ".join(f"{count} {name}" for name, count in sorted(writes.items()))
+                 + f"; and looked {sum(calls.values()) - sum(writes.values())} times")
         show.say("left behind " + ", ".join(f"{count} {name}" for name, count in left.items()))
         self.check(not any(left.values()), "something was left behind")
         show.good(f"All as it should be, in {show.elapsed():.0f} s.")

@@ -93,6 +93,7 @@ std::string format_fields(std::string_view event, std::initializer_list<Field> f
   std::string line = "event=";
   append_value(line, event);
   for (const Field& field : fields) {
+    if (field.value.empty()) continue;
     line += ' ';
     line += field.key;
     line += '=';

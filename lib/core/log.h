@@ -32,7 +32,7 @@ struct Field {
 };
 
 /// `event=… key=value …`: values with spaces, quotes, '=' or control characters are quoted and
-/// escaped, so that a line stays one line whatever a job's author typed.
+/// escaped, so that a line stays one line whatever a job's author typed. Empty values are left out.
 [[nodiscard]] std::string format_fields(std::string_view event,
                                         std::initializer_list<Field> fields);
 

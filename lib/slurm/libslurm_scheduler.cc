@@ -31,7 +31,7 @@ constexpr std::size_t kFewJobs = 8;
 // long.
 constexpr std::uint16_t kMaxPatience = 20;
 // How long a list may be believed that is only asked for its changes.
-constexpr std::chrono::minutes kFullRefresh{10};
+constexpr std::chrono::minutes kFullRefresh{1};
 
 std::uint32_t to_state(NodeRequest request) {
   switch (request) {
@@ -55,30 +55,6 @@ std::uint32_t to_state(NodeRequest request) {
       return NODE_STATE_UNDRAIN;
   }
   return NO_VAL;
-}
-
-std::string_view to_string(NodeRequest request) {
-  switch (request) {
-    case NodeRequest::PowerUp:
-      return "POWER_UP";
-    case NodeRequest::PowerDown:
-      return "POWER_DOWN";
-    case NodeRequest::PowerDownForce:
-      return "POWER_DOWN_FORCE";
-    case NodeRequest::PowerDownAsap:
-      return "POWER_DOWN_ASAP";
-    case NodeRequest::Down:
-      return "DOWN";
-    case NodeRequest::Idle:
-      return "IDLE";
-    case NodeRequest::Resume:
-      return "RESUME";
-    case NodeRequest::Drain:
-      return "DRAIN";
-    case NodeRequest::Undrain:
-      return "UNDRAIN";
-  }
-  return "?";
 }
 
 /// Runs one load call and gives its answer to the owner; null where nothing has changed.

@@ -27,6 +27,9 @@ enum class NodeRequest {
   Undrain
 };
 
+/// As scontrol spells it: "POWER_DOWN_FORCE".
+[[nodiscard]] std::string_view to_string(NodeRequest request);
+
 /// What slurmctld said last, and when that was: with it only a change is asked for.
 template <class T>
 struct Listed {

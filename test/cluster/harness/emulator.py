@@ -48,24 +48,52 @@ class Emulator:
         self.program, self.name = Path(program), name
         self.settings = {**DEFAULTS, **settings}
         self.url = ""
+        self.earlier = []  # the journals of those that were stopped or killed
         self._sandbox = self._child = None
+        self._port = 0
         self._token = ""
+
+    # Life
 
     def start(self, sandbox):
         self._sandbox = sandbox
+        sandbox.install(self.program)
+        self._port = sandbox.port()
+        self.start_again()
+
+    def start_again(self):
+        """On the same port and with the world that it left."""
+        sandbox = self._sandbox
         settings = {"hook": [str(sandbox.dir / "bin" / "vm_hook")], **self.settings}
         config = sandbox.write(f"etc/{self.name}.json", json.dumps(settings))
         port_file = sandbox.dir / "run" / f"{self.name}.port"
+        port_file.unlink(missing_ok=True)
+        self._token = ""
         self._child = sandbox.spawn(
-            [sandbox.install(self.program), "--port", "0", "--port-file", port_file, "--config", config],
-            f"{self.name}.log")
+            [sandbox.dir / "bin" / self.program.name, "--port", self._port, "--port-file", port_file,
+             "--config", config, "--state", sandbox.dir / "run" / f"{self.name}.state"], f"{self.name}.log")
         deadline = time.monotonic() + 20
         while not (port_file.exists() and port_file.read_text(encoding="utf-8").strip()):
             if self._child.poll() is not None or time.monotonic() > deadline:
                 log = (sandbox.dir / "log" / f"{self.name}.log").read_text(encoding="utf-8")
                 raise RuntimeError(f"the emulator did not start\n{log}")
             time.sleep(0.02)
-        self.url = f"http://127.0.0.1:{int(port_file.read_text(encoding='utf-8'))}"
+        self.url = f"http://127.0.0.1:{self._port}"
+
+    def stop(self):
+        """Its world stays in a file; its faults do not. The VMs run on."""
+        self.earlier.append(self.journal())
+        self._sandbox.stop(self._child)
+
+    def kill(self):
+        """With SIGKILL: the changes of the last 100 ms are lost."""
+        self.earlier.append(self.journal())
+        self._child.kill()
+        self._child.wait()
+
+    def restart(self):
+        self.stop()
+        self.start_again()
 
     def key_file(self):
         """Credentials of the sort that `gcloud auth application-default login` writes."""
@@ -98,7 +126,12 @@ class Emulator:
     # Control
 
     def config(self, **settings):
-        return self._call("POST", "/_emulator/config", settings)
+        """Changes settings; maps are merged. They outlive a restart."""
+        answer = self._call("POST", "/_emulator/config", settings)
+        for key, value in settings.items():
+            is_map = isinstance(value, dict)
+            self.settings[key] = {**self.settings.get(key, {}), **value} if is_map else value
+        return answer
 
     def set_capacity(self, **zones):
         """set_capacity(b=3): zone us-central1-b has room for 3 VMs in all; -1: no bound."""
@@ -114,10 +147,6 @@ class Emulator:
     def clear_faults(self):
         return self._call("DELETE", "/_emulator/faults")
 
-    def reset(self):
-        """All groups, requests and VMs away."""
-        return self._call("POST", "/_emulator/reset", {})
-
     def kill_instance(self, name):
         """The VM vanishes as on a host error; its entry stays in the group."""
         return self._call("POST", "/_emulator/kill_instance", {"name": name})
@@ -126,6 +155,14 @@ class Emulator:
         """True as soon as all that is named is so: operations=0, running=4, held=1, …"""
         query = urllib.parse.urlencode({"timeout": timeout, **wanted})
         return self._call("GET", f"/_emulator/wait?{query}")["reached"]
+
+    def advance(self, seconds):
+        """Moves the time of leases."""
+        return self._call("POST", "/_emulator/advance", {"seconds": seconds})
+
+    def reset(self):
+        """All state away; settings stay."""
+        return self._call("POST", "/_emulator/reset", {})
 
     def clear_journal(self):
         return self._call("DELETE", "/_emulator/journal")
@@ -165,6 +202,7 @@ class Emulator:
         return {vm["name"]: vm["status"] for vm in self.state()["vms"]}
 
     def save(self, target):
-        for name, content in (("journal", self.journal()), ("state", self.state())):
+        journal = [entry for life in self.earlier for entry in life] + self.journal()
+        for name, content in (("journal", journal), ("state", self.state())):
             (Path(target) / f"emulator-{name}.json").write_text(json.dumps(content, indent=1),
                                                                 encoding="utf-8")

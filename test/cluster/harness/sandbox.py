@@ -90,8 +90,8 @@ class Sandbox:
             if self._next_port == self._last_port:
                 self._take_port_block()
             port, self._next_port = self._next_port, self._next_port + 1
+            # Without SO_REUSEADDR: not every program may bind where old connections linger.
             with contextlib.suppress(OSError), socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(("127.0.0.1", port))
                 return port
 

@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ from .sandbox import PATH, Sandbox
 
 HERE = Path(__file__).resolve().parent
 ZONES = ("us-central1-a",)
+# Short enough for a test; merged with what the test itself sets.
+SWEEPER = {"interval": "1s", "orphan_grace": "2s", "empty_mig_grace": "3s", "finished_request_grace": "20s"}
 # Values of these keys run to the end of their line in scontrol's output.
 TO_LINE_END = {"AdminComment", "Comment", "SystemComment", "Command", "WorkDir", "StdErr", "StdIn",
                "StdOut", "OS", "Extra", "SubmitLine"}
@@ -55,7 +58,8 @@ class Cluster:
     """Start it with `with`; everything is gone after the block."""
 
     def __init__(self, nodesets, *, build, emulator=None, programs=None, zones=ZONES, slurm_extra=(),
-                 flex_extra=None, cpus=2, log_level="debug", name="flextest"):
+                 flex_extra=None, cpus=2, log_level="debug", name="flextest", sweeper=False,
+                 sweeper_options=()):
         self.name = name
         self.nodesets = {nodeset.name: nodeset for nodeset in nodesets}
         self.build = Path(build)
@@ -64,10 +68,11 @@ class Cluster:
         self.dir = self.sandbox.dir
         self.conf = self.dir / "etc" / "slurm.conf"
         self.emulator = emulator
-        self.ctld = self.munged = None
+        self.ctld = self.munged = self.sweeper = None
         self._programs, self._log_level = programs, log_level
         self._zones, self._slurm_extra, self._flex_extra = zones, slurm_extra, flex_extra
         self._cpus = cpus
+        self._with_sweeper, self._sweeper_options = sweeper, list(sweeper_options)
         # slurmctld is the host's name to slurm.conf: the short one, as gethostname gives it.
         self.host = os.uname().nodename.partition(".")[0]
 
@@ -81,6 +86,8 @@ class Cluster:
             self._write_conf()
             self._start_munged()
             self.start_slurmctld()
+            if self._with_sweeper:
+                self.start_sweeper()
         except BaseException:
             self.sandbox.close()
             raise
@@ -132,6 +139,9 @@ class Cluster:
         if self._programs is not None:
             return {key: self.sandbox.install(*source) for key, source in self._programs.items()}
         suspend = self.build / "suspend" / "flex-suspend"
+        sweeper = self.build / "sweeper" / "flex-sweeper"
+        if sweeper.exists():
+            self._real("flex-sweeper", sweeper)
         return {"ResumeProgram": self._wrapper("flex-resume", self.build / "resume" / "flex-resume"),
                 "SuspendProgram": self._wrapper("flex-suspend", suspend),
                 "ResumeFailProgram": self._wrapper("flex-resume-fail", suspend)}
@@ -149,10 +159,18 @@ class Cluster:
         sandbox.write("etc/cgroup.conf", conf.cgroup_conf(self.version))
         if self.emulator is not None:
             key = sandbox.write("etc/key.json", json.dumps(self.emulator.key_file()), 0o600)
-            self.flex_config = conf.flex_start(
+            extra = dict(self._flex_extra or {})
+            if self.program("flex-sweeper").exists():
+                extra["sweeper"] = {**SWEEPER, **extra.get("sweeper", {})}
+            self.write_flex_config(conf.flex_start(
                 endpoint=self.emulator.url, credentials=key, nodesets=nodesets, zones=self._zones,
-                extra=self._flex_extra)
-            sandbox.write("etc/flex-start.yaml", conf.to_yaml(self.flex_config), 0o600)
+                extra=extra))
+
+    def write_flex_config(self, settings):
+        """flex-start.yaml, in one step: a program that starts now reads the old or the new one."""
+        self.flex_config = settings
+        new = self.sandbox.write("etc/flex-start.yaml.new", conf.to_yaml(settings), 0o600)
+        new.rename(self.dir / "etc" / "flex-start.yaml")
 
     def _start_munged(self):
         d = self.dir
@@ -183,6 +201,50 @@ class Cluster:
     def restart_slurmctld(self):
         self.stop_slurmctld()
         self.start_slurmctld()
+
+    # The sweeper
+
+    def _sweeper_command(self, *options):
+        return [self.program("flex-sweeper"), "--log-level", self._log_level, "--log-file",
+                self.dir / "log" / "flex-sweeper.log", *options]
+
+    def start_sweeper(self):
+        self.sweeper = self.sandbox.spawn(self._sweeper_command(*self._sweeper_options),
+                                          "flex-sweeper.out", env=self.env())
+
+    def stop_sweeper(self):
+        """SIGTERM, and SIGKILL if that does not end it; its exit code."""
+        self.sandbox.stop(self.sweeper)
+        return None if self.sweeper is None else self.sweeper.returncode
+
+    def kill_sweeper(self):
+        if self.sweeper is not None:
+            self.sweeper.kill()
+            self.sweeper.wait()
+
+    def restart_sweeper(self):
+        self.stop_sweeper()
+        self.start_sweeper()
+
+    def reload_sweeper(self):
+        """Reads flex-start.yaml again."""
+        self.sweeper.send_signal(signal.SIGHUP)
+
+    def sweep(self, *options, timeout=60):
+        """One round by hand, while no sweeper runs; the finished process."""
+        return self.sandbox.run(self._sweeper_command("--once", *options), env=self.env(), check=False,
+                                timeout=timeout)
+
+    @property
+    def sweeper_dir(self):
+        """Where the sweeper keeps what it knows."""
+        state_dir = self.flex_config.get("sweeper", {}).get("state_dir")
+        return Path(state_dir) if state_dir else self.dir / "state" / "flex-start"
+
+    def sweeper_status(self):
+        """status.json; {} while there is none."""
+        path = self.sweeper_dir / "status.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     # Commands
 
@@ -296,5 +358,8 @@ class Cluster:
             if (self.dir / "etc" / name).exists():
                 shutil.copyfile(self.dir / "etc" / name, target / name)
         (target / "situation.txt").write_text(self.situation(), encoding="utf-8")
+        for name in ("status.json", "memory.json"):
+            if self.emulator is not None and (self.sweeper_dir / name).exists():
+                shutil.copyfile(self.sweeper_dir / name, target / f"sweeper-{name}")
         if self.emulator is not None:
             self.emulator.save(target)

@@ -14,7 +14,8 @@ namespace {
 /// A Front that knows one group, a call of it, and how the call ends.
 struct Held {
   explicit Held(const std::string& kind) {
-    REQUIRE(post("/_emulator/config", R"({"operation_ms": 0, "templates": [{"name": "t"}]})") == 200);
+    REQUIRE(post("/_emulator/config", R"({"operation_ms": 0, "templates": [{"name": "t"}]})") ==
+            200);
     REQUIRE(post("/_emulator/faults", Json{{"kind", kind}, {"after", 1}}.dump()) == 200);
     REQUIRE(call(group("first"), {}).status == 200);
   }
@@ -39,7 +40,8 @@ struct Held {
 
   Json get(const std::string& what) {
     HttpIn in{.verb = "GET", .path = "/_emulator/" + what.substr(0, what.find('?'))};
-    if (what.find('?') != std::string::npos) in.query = parse_query(what.substr(what.find('?') + 1));
+    if (what.find('?') != std::string::npos)
+      in.query = parse_query(what.substr(what.find('?') + 1));
     return Json::parse(front.handle(in).body);
   }
 
@@ -76,8 +78,8 @@ TEST_CASE("faults: calls of the control and for tokens are not counted") {
   Held held("503");
   const Json before = held.get("faults");
   static_cast<void>(held.get("state"));
-  CHECK(held.post("/token", "grant_type=refresh_token&refresh_token=r&client_id=c&client_secret=s") ==
-        200);
+  CHECK(held.post("/token",
+                  "grant_type=refresh_token&refresh_token=r&client_id=c&client_secret=s") == 200);
   static_cast<void>(held.front.handle({.verb = "GET",
                                        .path = "/computeMetadata/v1/project/project-id",
                                        .metadata_flavor = "Google"}));

@@ -230,3 +230,13 @@ TEST_CASE("state: a file that is none is refused") {
       as<std::string>{}, "{}", "[]", R"({"version": 1})", R"({"version": 9, "groups": {}})");
   CHECK_FALSE(load_world(cloud.world, Json::parse(bad)));
 }
+
+TEST_CASE("front: nothing is answered once the state is saved for the end") {
+  const HttpIn list{
+      .verb = "GET", .path = "/compute/v1/projects/p/zones", .authorization = "Bearer x"};
+  Front front({});
+  CHECK(front.handle(list).status == 200);
+  CHECK_FALSE(front.handle(list).is_dropped);
+  front.finish();
+  CHECK(front.handle(list).is_dropped);
+}

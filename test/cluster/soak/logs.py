@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The programs' log lines and the emulator's journal, side by side (pure)."""
+import calendar
+import re
+import time
+from dataclasses import dataclass
+
+WORD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S*)')
+# Lines that say what was seen or left, not what was done.
+NOT_ACTS = {"left_alone", "already_gone", "foreign_nodes", "wanted_again", "round", "request_kept"}
+# A program writes its lines at its end, which faults can put off; the clock of a line has seconds.
+BEFORE, AFTER = 3, 90
+
+
+def expand(hostlist):
+    """'a-[0-2,5],b-1' to names; numbers keep their leading zeros."""
+    names = []
+    for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,\[]*", hostlist):
+        found = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
+        if not found:
+            names.append(part)
+            continue
+        for span in found[2].split(","):
+            first, _, last = span.partition("-")
+            for number in range(int(first), int(last or first) + 1):
+                names.append(f"{found[1]}{number:0{len(first)}}{found[3]}")
+    return names
+
+
+@dataclass(frozen=True)
+class Line:
+    at: float
+    words: dict
+    names: frozenset   # of groups, requests and nodes
+    text: str
+
+    @property
+    def event(self):
+        return self.words.get("event", "")
+
+
+def parse_line(text):
+    """None for what is no line of a program."""
+    stamp = text.partition(" ")[0]
+    try:
+        at = calendar.timegm(time.strptime(stamp[:19], "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None
+    words = {key: value.strip('"') for key, value in WORD.findall(text)}
+    names = set(expand(words.get("nodes", "")))
+    for key in ("group", "request", "target", "node"):
+        names.update(word for word in words.get(key, "").split("/") if word)
+    return Line(at, words, frozenset(names), text)
+
+
+def parse_lines(text):
+    return [line for line in map(parse_line, text.splitlines()) if line is not None]
+
+
+@dataclass(frozen=True)
+class Write:
+    """A call that changes something, with the names of which a log line must have one set."""
+    method: str
+    at: float
+    until: float
+    names: tuple   # alternatives; each a set of names that one line has
+
+
+def _short(method):
+    return ".".join(method.split(".")[-2:])
+
+
+def write_of(entry):
+    """None for a call that only reads, or that was refused and so changed nothing."""
+    method = _short(entry["method"])
+    verb = method.rpartition(".")[2]
+    if entry["verb"] == "GET" or verb in ("listManagedInstances", "wait", "listErrors"):
+        return None
+    was_lost = entry["status"] == 0 and entry.get("fault") == "lost_reply"
+    if entry["status"] != 200 and not was_lost:
+        return None
+    return Write(method, entry["started"], entry["ended"], _names(method, entry))
+
+
+def _names(method, entry):
+    body, parts = entry.get("body") or {}, entry["path"].split("/")
+    collection, _, verb = method.rpartition(".")
+    if collection.endswith("ResizeRequests"):
+        if verb == "insert":
+            nodes = frozenset(item["name"] for item in body.get("instances", []))
+            return (frozenset([body["name"]]), nodes)
+        return (frozenset([parts[parts.index("resizeRequests") + 1]]),)
+    if collection.endswith("InstanceGroupManagers"):
+        if verb == "insert":
+            return (frozenset([body["name"]]),)
+        if verb == "deleteInstances":
+            return (frozenset(name.rpartition("/")[2] for name in body.get("instances", [])),)
+        return (frozenset([parts[parts.index("instanceGroupManagers") + 1]]),)
+    return (frozenset([parts[-1], body.get("name", "")]) - {""},)
+
+
+def all_names(write):
+    return frozenset().union(*write.names)
+
+
+def is_explained(write, lines):
+    for line in lines:
+        if line.event in NOT_ACTS or not write.at - BEFORE <= line.at <= write.until + AFTER:
+            continue
+        if any(names and names <= line.names for names in write.names):
+            return True
+    return False
+
+
+def unexplained(journal, lines):
+    """Writes that no program says it made."""
+    writes = [write for write in map(write_of, journal) if write is not None]
+    return [write for write in writes if not is_explained(write, lines)]

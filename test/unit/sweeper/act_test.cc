@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/act.h"
+
+#include "test/support/catch.h"
+#include "test/support/fake_cloud.h"
+#include "test/support/fake_scheduler.h"
+#include "test/support/scene.h"
+
+#include <filesystem>
+#include <fstream>
+
+using namespace flex;
+using namespace flex::test;
+
+namespace {
+
+/// A cloud and a Slurm that a round is carried out on.
+struct Stage {
+  Scene scene{4};
+  FakeCloud cloud{};
+  FakeScheduler slurm{};
+  std::vector<std::string> lines{};
+  std::string serial_dir{};
+  bool is_stopping = false;
+
+  Stage() { cloud.add_group("hpc-a", ownership_mark("hpc", "a")); }
+
+  /// Slurm is as the scene has it.
+  void settle() {
+    slurm.nodes = scene.shot.nodes.items;
+    slurm.jobs = scene.shot.jobs.items;
+  }
+
+  ActReport carry_out(const std::vector<Action>& actions) {
+    const Log log{[this](LogLevel, std::string_view line) { lines.emplace_back(line); },
+                  LogLevel::Debug};
+    Actor actor{.config = scene.settings,
+                .shot = scene.shot,
+                .cloud = cloud,
+                .scheduler = slurm,
+                .memory = scene.memory,
+                .log = log,
+                .serial_dir = serial_dir,
+                .should_stop = [this] { return is_stopping; }};
+    return act(actor, actions);
+  }
+
+  [[nodiscard]] bool has_logged(const std::string& text) const {
+    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      return line.find(text) != std::string::npos;
+    });
+  }
+};
+
+Action action(Rule rule, ActionKind what) {
+  return {.rule = rule, .why = "because", .what = std::move(what)};
+}
+
+}  // namespace
+
+TEST_CASE("act: requests are made as flex-resume makes them, and each is in the log with its name") {
+  Stage stage;
+  stage.scene.owned();
+  stage.scene.waiting_job(7, "a-[0-1]");
+  stage.settle();
+  stage.scene.rounds(2);
+  const ActReport report = stage.carry_out(stage.scene.actions);
+  CHECK(report.failed == 0);
+  REQUIRE(stage.cloud.groups.at("hpc-a").requests.size() == 1);
+  const ResizeRequest& made = stage.cloud.groups.at("hpc-a").requests[0];
+  CHECK(made.nodes == nodes("a", 2));
+  CHECK(stage.has_logged("event=action rule=unrequested_node what=ask job=7 nodes=a-[0-1]"));
+  CHECK(stage.has_logged("request=" + made.name.text));
+}
+
+TEST_CASE("act: what the insert's operation says is listened to") {
+  Stage stage;
+  stage.scene.owned();
+  stage.scene.waiting_job(7, "a-0");
+  stage.settle();
+  stage.scene.rounds(2);
+  SECTION("for good: the job is held") {
+    stage.cloud.next_operation_error("insert_request", {.code = "INVALID_ARGUMENT", .message = "no"});
+    CHECK(stage.carry_out(stage.scene.actions).failed == 1);
+    CHECK(stage.slurm.updates.size() == 3);
+    CHECK(stage.slurm.updates[0].what == "admin_comment");
+    CHECK(stage.slurm.updates[1].what == "requeue_hold");
+    CHECK(stage.slurm.updates[2].what == "node POWER_DOWN_FORCE");
+  }
+  SECTION("a quota: asked again after a pause") {
+    stage.cloud.next_operation_error("insert_request", {.code = "QUOTA_EXCEEDED", .message = "full"});
+    CHECK(stage.carry_out(stage.scene.actions).failed == 1);
+    CHECK(stage.slurm.updates.empty());
+    CHECK(stage.scene.memory.retries.at("j7").next == stage.scene.shot.now + Seconds{60});
+    CHECK(stage.scene.round().empty());
+  }
+}
+
+TEST_CASE("act: cancelling and deleting what is gone is success; the wrong moment is looked at again") {
+  Stage stage;
+  stage.cloud.add_request("hpc-a", "j1-x", {"a-0"}, RequestState::Creating);
+  const ActReport report = stage.carry_out(
+      {action(Rule::StaleRequest, CancelRequest{.group = {"hpc-a"}, .request = {"j9-x"}, .nodes = {}, .job = 9}),
+       action(Rule::FinishedRequest, DeleteRequest{.group = {"hpc-a"}, .request = {"j9-x"}}),
+       action(Rule::EmptyMig, DeleteGroup{.group = {"hpc-gone"}}),
+       action(Rule::StaleRequest, CancelRequest{.group = {"hpc-a"}, .request = {"j1-x"}, .nodes = {}, .job = 1})});
+  CHECK(report.done == 3);
+  CHECK(report.again == 1);
+  CHECK(report.failed == 0);
+}
+
+TEST_CASE("act: one failure stops nothing else") {
+  Stage stage;
+  stage.settle();
+  stage.cloud.next_error("delete_group", {ErrorKind::Retry, "away"});
+  const ActReport report = stage.carry_out(
+      {action(Rule::EmptyMig, DeleteGroup{.group = {"hpc-a"}}),
+       action(Rule::StaticNode, UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 2)})});
+  CHECK(report.failed == 1);
+  CHECK(report.done == 1);
+  CHECK(stage.has_logged("event=action_failed rule=empty_mig"));
+}
+
+TEST_CASE("act: a node that slurmctld has changed since the look is left alone") {
+  Stage stage;
+  stage.scene.state("a-[0-1]", kComing);
+  stage.settle();
+  stage.slurm.find_node("a-0")->state = kComingForJob;
+  const ActReport report = stage.carry_out({action(
+      Rule::StaleRequest, UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 2), .reason = "x"})});
+  CHECK(report.again == 1);
+  REQUIRE(stage.slurm.updates.size() == 1);
+  CHECK(stage.slurm.updates[0].nodes == std::vector<NodeName>{{"a-1"}});
+}
+
+TEST_CASE("act: without slurmctld nothing is written") {
+  Stage stage;
+  stage.settle();
+  stage.slurm.fail_next("load_nodes", {ErrorKind::Retry, "away"});
+  const ActReport report = stage.carry_out(
+      {action(Rule::StaticNode, UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1)})});
+  CHECK(report.failed == 1);
+  CHECK(stage.slurm.updates.empty());
+}
+
+TEST_CASE("act: comments come before what moves the job, jobs before nodes") {
+  Stage stage;
+  stage.scene.waiting_job(7, "a-0");
+  stage.settle();
+  const ActReport report = stage.carry_out(
+      {action(Rule::ProvisionTimeout, UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)}),
+       action(Rule::ProvisionTimeout, RequeueJob{.job = 7, .hold = false, .nodes = nodes("a", 1)}),
+       action(Rule::ProvisionTimeout, TellJob{.job = 7, .comment = "flex: x"})});
+  CHECK(report.done == 3);
+  REQUIRE(stage.slurm.updates.size() == 3);
+  CHECK(stage.slurm.updates[0].what == "admin_comment");
+  CHECK(stage.slurm.updates[1].what == "requeue");
+  CHECK(stage.slurm.updates[2].what == "node POWER_DOWN_FORCE");
+  CHECK(stage.scene.memory.notes.at(7) == stage.scene.shot.now);
+}
+
+TEST_CASE("act: a VM that has come in the meantime is not met with a new POWER_UP") {
+  Stage stage;
+  stage.scene.waiting_job(7, "a-[0-1]");
+  stage.scene.asked(7, "a-[0-1]");
+  stage.settle();
+  stage.cloud.add_instance("hpc-a", "a-1");
+  const ActReport report = stage.carry_out({action(Rule::KeepWaiting,
+                                                   UpdateNodes{.request = NodeRequest::PowerUp,
+                                                               .nodes = nodes("a", 2),
+                                                               .reason = {},
+                                                               .only_without_vm = true})});
+  CHECK(report.done == 1);
+  REQUIRE(stage.slurm.updates.size() == 1);
+  CHECK(stage.slurm.updates[0].nodes == nodes("a", 1));
+  CHECK(stage.scene.memory.armed.at({"a-0"}) == stage.scene.shot.now);
+}
+
+TEST_CASE("act: if that cannot be seen, nothing is done") {
+  Stage stage;
+  stage.scene.waiting_job(7, "a-0");
+  stage.scene.asked(7, "a-0");
+  stage.settle();
+  stage.cloud.next_error("fetch_instances", {ErrorKind::Retry, "away"});
+  CHECK(stage.carry_out({action(Rule::KeepWaiting,
+                                UpdateNodes{.request = NodeRequest::PowerUp,
+                                            .nodes = nodes("a", 1),
+                                            .reason = {},
+                                            .only_without_vm = true})})
+            .done == 0);
+  CHECK(stage.slurm.updates.empty());
+}
+
+TEST_CASE("act: the serial log is kept before the VM goes, and its lack does not save the VM") {
+  Stage stage;
+  const auto dir = std::filesystem::temp_directory_path() / ("flex-serial-" + std::to_string(::getpid()));
+  stage.serial_dir = dir.string();
+  stage.cloud.add_instance("hpc-a", "a-0");
+  stage.cloud.add_instance("hpc-a", "a-1");
+  stage.cloud.serial_outputs["a-0"] = "kernel panic";
+  const std::vector<Instance> doomed = stage.cloud.groups.at("hpc-a").instances;
+  const ActReport report = stage.carry_out({action(
+      Rule::BootTimeout, DeleteInstances{.group = {"hpc-a"}, .instances = doomed, .keep_serial_log = true})});
+  CHECK(report.done == 1);
+  std::string kept;
+  for (const auto& file : std::filesystem::directory_iterator(dir)) {
+    if (file.path().filename().string().rfind("a-0-", 0) != 0) continue;
+    std::ifstream in(file.path());
+    std::getline(in, kept);
+  }
+  CHECK(kept == "kernel panic");
+  std::filesystem::remove_all(dir);
+}
+
+TEST_CASE("act: SIGTERM ends between actions") {
+  Stage stage;
+  stage.settle();
+  stage.is_stopping = true;
+  const ActReport report = stage.carry_out(
+      {action(Rule::EmptyMig, DeleteGroup{.group = {"hpc-a"}}),
+       action(Rule::StaticNode, UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1)})});
+  CHECK(report.done == 0);
+  CHECK(stage.cloud.groups.contains("hpc-a"));
+  CHECK(stage.slurm.updates.empty());
+}

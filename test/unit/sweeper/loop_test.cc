@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/loop.h"
+
+#include "test/support/catch.h"
+#include "test/support/fake_cloud.h"
+#include "test/support/fake_scheduler.h"
+#include "test/support/scene.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+using namespace flex;
+using namespace flex::test;
+
+namespace {
+
+/// A loop over fakes that the test keeps its hands on, with a state directory.
+struct Life {
+  FakeCloud* cloud = nullptr;
+  FakeScheduler* slurm = nullptr;
+  std::vector<std::string> lines{};
+  Log log{[this](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::Debug};
+  std::filesystem::path dir =
+      std::filesystem::temp_directory_path() / ("flex-loop-" + std::to_string(::getpid()));
+
+  Life() {
+    std::filesystem::remove_all(dir);
+    std::filesystem::create_directory(dir);
+  }
+
+  Life(const Life&) = delete;
+  Life& operator=(const Life&) = delete;
+
+  ~Life() { std::filesystem::remove_all(dir); }
+
+  Loop loop(LoopOptions options = {}) {
+    options.state_dir = dir.string();
+    LoopParts parts;
+    parts.config = config({nodeset("a", nodes("a", 2))});
+    parts.config.sweeper.orphan_grace = Seconds{0};
+    parts.cluster = "hpc";
+    auto fake_cloud = std::make_unique<FakeCloud>();
+    auto fake_slurm = std::make_unique<FakeScheduler>();
+    cloud = fake_cloud.get();
+    slurm = fake_slurm.get();
+    slurm->controller.is_here = true;
+    slurm->add_node("a-0");
+    slurm->add_node("a-1");
+    parts.scheduler = std::move(fake_slurm);
+    parts.cloud = std::move(fake_cloud);
+    parts.reload = [] { return Result<Reloaded>{Error{ErrorKind::Invalid, "no"}}; };
+    return {std::move(parts), std::move(options), log};
+  }
+
+  [[nodiscard]] nlohmann::json status() const {
+    std::ifstream in(dir / "status.json");
+    return nlohmann::json::parse(in);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("loop: memory survives, so that two single rounds are two sightings") {
+  Life life;
+  for (int i = 0; i < 2; ++i) {
+    Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+    life.cloud->add_group("hpc-a", ownership_mark("hpc", "a"));
+    life.cloud->add_instance("hpc-a", "a-0");
+    CHECK(loop.run() == 0);
+    CHECK(life.cloud->count("delete_instances") == static_cast<std::size_t>(i));
+  }
+}
+
+TEST_CASE("loop: a round without a complete view decides nothing and fails") {
+  Life life;
+  Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+  life.cloud->add_group("hpc-a", ownership_mark("hpc", "a"));
+  life.cloud->next_error("fetch_instances", {ErrorKind::Retry, "away"});
+  CHECK(loop.run() == 1);
+  CHECK(life.status()["last_round"]["complete"] == false);
+  CHECK(life.status()["why"].get<std::string>().find("away") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(life.dir / "heartbeat"));
+}
+
+TEST_CASE("loop: so does one that slurmctld does not answer") {
+  Life life;
+  Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+  life.slurm->fail_next("refresh_jobs", {ErrorKind::Retry, "away"});
+  CHECK(loop.run() == 1);
+}
+
+TEST_CASE("loop: where slurmctld is not in charge nothing is looked at") {
+  Life life;
+  Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+  life.slurm->controller = {.is_here = false, .host = "other"};
+  CHECK(loop.run() == 0);
+  CHECK(life.cloud->calls.empty());
+  CHECK(life.status()["state"] == "stopped");
+  CHECK(life.status()["why"] == "slurmctld is in charge on other");
+}
+
+TEST_CASE("loop: status.json says who, what and how it went") {
+  Life life;
+  Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+  life.cloud->add_group("hpc-a", ownership_mark("hpc", "a"));
+  life.cloud->add_request("hpc-a", "j7-x", {"a-0"});
+  CHECK(loop.run() == 0);
+  const nlohmann::json status = life.status();
+  CHECK(status["cluster"] == "hpc");
+  CHECK(status["round"] == 1);
+  CHECK(status["nodesets"][0]["states"]["powered_down"] == 2);
+  CHECK(status["requests"][0]["name"] == "j7-x");
+  CHECK(status["last_round"]["complete"] == true);
+  CHECK(std::filesystem::exists(life.dir / "heartbeat"));
+}
+
+TEST_CASE("loop: a dry run does nothing and keeps nothing") {
+  Life life;
+  Loop loop = life.loop({.is_dry_run = true, .rounds = 2, .interval = Seconds{0}, .state_dir = {}});
+  life.cloud->add_group("hpc-a", ownership_mark("hpc", "a"));
+  life.cloud->add_instance("hpc-a", "a-0");
+  std::ostringstream out;
+  auto* const old = std::cout.rdbuf(out.rdbuf());
+  CHECK(loop.run() == 0);
+  std::cout.rdbuf(old);
+  CHECK(out.str().find("would: event=action rule=orphan_instance what=delete_instances") == 0);
+  CHECK(life.cloud->count("delete_instances") == 0);
+  CHECK(std::filesystem::is_empty(life.dir));
+}
+
+TEST_CASE("loop: pauses grow with failures, up to a bound") {
+  using std::chrono::milliseconds;
+  CHECK(round_pause(milliseconds{15000}, 0) == milliseconds{15000});
+  CHECK(round_pause(milliseconds{15000}, 1) == milliseconds{30000});
+  CHECK(round_pause(milliseconds{15000}, 3) == milliseconds{120000});
+  CHECK(round_pause(milliseconds{15000}, 90) == milliseconds{120000});
+}

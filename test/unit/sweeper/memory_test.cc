@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/memory.h"
+
+#include "test/support/catch.h"
+
+using namespace flex;
+
+namespace {
+
+TimePoint at(int seconds) {
+  return TimePoint{Seconds{1000 + seconds}};
+}
+
+}  // namespace
+
+TEST_CASE("a sighting counts rounds in a row and remembers the first") {
+  Memory memory;
+  CHECK_FALSE(memory.see("rule", "x", at(0)).is_twice());
+  CHECK(memory.see("rule", "x", at(15)).is_twice());
+  CHECK(memory.see("rule", "x", at(30)).age() == Seconds{30});
+  CHECK(memory.find("rule", "y") == nullptr);
+}
+
+TEST_CASE("what is not seen in a round is forgotten") {
+  Memory memory;
+  memory.see("rule", "x", at(0));
+  memory.see("rule", "y", at(15));
+  memory.forget_unseen(at(15));
+  CHECK(memory.find("rule", "x") == nullptr);
+  CHECK(memory.find("rule", "y") != nullptr);
+}
+
+TEST_CASE("a long gap, and a clock that was set back, start anew") {
+  Memory memory;
+  memory.see("rule", "x", at(0));
+  CHECK_FALSE(memory.see("rule", "x", at(601)).is_twice());
+  CHECK_FALSE(memory.see("rule", "x", at(500)).is_twice());
+}
+
+TEST_CASE("memory is written down and read again") {
+  Memory memory;
+  memory.last_round = at(3);
+  memory.see("rule", "x y/z", at(0));
+  memory.see("rule", "x y/z", at(1));
+  memory.retries["j7"] = {.attempts = 2, .next = at(9), .why = "no \"capacity\"\n"};
+  memory.raised[{"a-1"}] = {.attempts = 1, .next = at(8), .why = ""};
+  memory.armed[{"a-0"}] = at(4);
+  memory.lease_ends[{"a-0"}] = at(5);
+  memory.boot_failures["a"] = 2;
+  memory.stopped["b"] = {.why = "x", .drained = {{"b-0"}, {"b-1"}}};
+  memory.notes[7] = at(6);
+  const auto read = parse_memory(to_text(memory));
+  REQUIRE(read);
+  CHECK(to_text(*read) == to_text(memory));
+  CHECK(read->find("rule", "x y/z")->count == 2);
+  CHECK(read->stopped.at("b").drained.size() == 2);
+}
+
+TEST_CASE("anything else is refused, not believed") {
+  for (const char* text : {"", "{", "[]", "{}", R"({"version":2})", R"({"version":1,"sightings":[]})", "nul"}) {
+    CHECK_FALSE(parse_memory(text));
+  }
+}

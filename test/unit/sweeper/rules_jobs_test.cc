@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// job_note: what a job's author reads.
+#include "lib/core/job_note.h"
+#include "test/support/catch.h"
+#include "test/support/scene.h"
+
+#include <cstdlib>
+#include <ctime>
+
+using namespace flex;
+using namespace flex::test;
+
+namespace {
+
+struct Utc {
+  Utc() {
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+  }
+};
+
+/// 2027-01-15T08:00:00Z is the scene's time.
+const Utc kUtc;
+
+}  // namespace
+
+TEST_CASE("job_note: a waiting job is told since when, which attempt, and Google's estimate") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-3]");
+  ResizeRequest& request = scene.asked(7, "a-[0-3]");
+  scene.raw_round();
+  CHECK(scene.comment(7) == "flex: waiting for 4 VMs in us-central1 since 07:59 (attempt 1)");
+  request.last_attempt = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED",
+                          .message = "no capacity",
+                          .estimated_availability = scene.shot.now + std::chrono::minutes{90}};
+  scene.raw_round();
+  CHECK(scene.comment(7) ==
+        "flex: waiting for 4 VMs in us-central1 since 07:59 (attempt 1), Google estimates 09:30");
+}
+
+TEST_CASE("job_note: a quota is named") {
+  Scene scene;
+  scene.waiting_job(7, "a-0");
+  scene.asked(7, "a-0").last_attempt = {.code = "QUOTA_EXCEEDED",
+                                        .message = "Quota PREEMPTIBLE_NVIDIA_H100_GPUS exceeded"};
+  scene.raw_round();
+  CHECK(scene.comment(7) ==
+        "flex: waiting for 1 VM in us-central1 since 07:59 (attempt 1); QUOTA_EXCEEDED: Quota "
+        "PREEMPTIBLE_NVIDIA_H100_GPUS exceeded");
+}
+
+TEST_CASE("job_note: at most one comment a minute, and none that says the same") {
+  Scene scene;
+  scene.waiting_job(7, "a-0");
+  ResizeRequest& request = scene.asked(7, "a-0");
+  scene.raw_round();
+  const std::string first = scene.comment(7);
+  REQUIRE_FALSE(first.empty());
+  scene.shot.jobs.items[0].admin_comment = first;
+  scene.memory.notes[7] = scene.shot.now;
+  scene.raw_round();
+  CHECK(scene.comment(7).empty());
+  request.last_attempt = {.code = "QUOTA_EXCEEDED", .message = "x"};
+  scene.raw_round();
+  CHECK(scene.comment(7).empty());
+  scene.raw_round(Seconds{60});
+  CHECK_FALSE(scene.comment(7).empty());
+}
+
+TEST_CASE("job_note: what others wrote stays") {
+  Scene scene;
+  scene.waiting_job(7, "a-0").admin_comment = "ticket 12";
+  scene.asked(7, "a-0");
+  scene.raw_round();
+  CHECK(scene.comment(7) ==
+        "ticket 12 | flex: waiting for 1 VM in us-central1 since 07:59 (attempt 1)");
+}
+
+TEST_CASE("job_note: a running job is told when the first of its VMs ends") {
+  Scene scene;
+  scene.running_job(7, "a-[0-1]");
+  scene.vms("a-[0-1]");
+  scene.entry("a-0").terminates = scene.shot.now + std::chrono::hours{5};
+  scene.entry("a-1").terminates = scene.shot.now + std::chrono::hours{4};
+  scene.raw_round();
+  CHECK(scene.comment(7) == "flex: VMs end 2027-01-15T12:00");
+}
+
+TEST_CASE("job_note: a capped job is told that as well, one between two attempts when the next is") {
+  Scene scene;
+  scene.waiting_job(7, "a-0", std::chrono::hours{24 * 8});
+  scene.asked(7, "a-0");
+  scene.waiting_job(8, "a-1");
+  scene.asked(8, "a-1", RequestState::Failed).error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
+  scene.raw_round();
+  CHECK_THAT(scene.comment(7), ContainsSubstring("; time limit 8-00:00:00 capped"));
+  CHECK_THAT(scene.comment(8), StartsWith("flex: attempt 1 failed: no capacity"));
+  CHECK_THAT(scene.comment(8), EndsWith("; the next one is at 2027-01-15T08:01"));
+}
+
+TEST_CASE("job_note: jobs on other nodes, pending and finished ones are left alone") {
+  Scene scene;
+  Job pending = job(7, nodes("a", 1), Seconds{60});
+  pending.is_pending = true;
+  pending.is_running = false;
+  scene.shot.jobs.items.push_back(pending);
+  scene.shot.jobs.items.push_back(job(8, nodes("other", 2), Seconds{60}));
+  CHECK(scene.raw_round().empty());
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Rules about nodes: unrequested_node, static_node, unbacked_node, keep_waiting, boot_timeout.
+#include "test/support/catch.h"
+#include "test/support/scene.h"
+
+using namespace flex;
+using namespace flex::test;
+
+TEST_CASE("unrequested_node: a job's nodes without a request are asked for on the second sighting") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-3]");
+  CHECK(scene.round().empty());
+  CHECK(scene.round() == Texts{"unrequested_node ask a-[0-3] job=7"});
+  const auto& ask = std::get<AskForNodes>(scene.actions.front().what);
+  REQUIRE(ask.plan.groups.size() == 1);
+  CHECK_FALSE(ask.plan.groups[0].exists);
+  REQUIRE(ask.plan.groups[0].requests.size() == 1);
+  CHECK(ask.plan.groups[0].requests[0].spec.run_duration == std::chrono::minutes{75});
+}
+
+TEST_CASE("unrequested_node: asks under the name that flex-resume would have used") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-3]");
+  scene.rounds(2);
+  const auto& ask = std::get<AskForNodes>(scene.actions.front().what);
+  Demand demand;
+  demand.jobs.push_back({.job = scene.shot.jobs.items[0], .nodes = nodes("a", 4)});
+  FleetView fleet;
+  fleet[0] = {};
+  const ResumePlan resume = plan_resume(scene.settings, "hpc", demand, fleet);
+  CHECK(ask.plan.groups[0].requests[0].spec.name == resume.groups[0].requests[0].spec.name);
+  CHECK(ask.plan.groups[0].spec.name == resume.groups[0].spec.name);
+}
+
+TEST_CASE("unrequested_node: leaves alone what has a request or a VM, and what is not powering up") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  scene.asked(7, "a-[0-1]");
+  scene.waiting_job(8, "a-2");
+  scene.vms("a-2");
+  scene.state("a-3", kGoing);
+  CHECK(scene.rounds(3).empty());
+}
+
+TEST_CASE("unrequested_node: a job is asked for only when all of its missing nodes were seen twice") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  scene.state("a-1", kOff);
+  CHECK(scene.round().empty());
+  scene.state("a-1", kComingForJob);
+  CHECK(scene.round().empty());
+  CHECK(scene.round() == Texts{"unrequested_node ask a-[0-1] job=7"});
+}
+
+TEST_CASE("unrequested_node: a VM that was lost while booting is asked for alone") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  scene.vms("a-[0-1]");
+  scene.entry("a-1") = dead({"a-1"});
+  CHECK(scene.rounds(2) == Texts{"unrequested_node ask a-1 job=7"});
+  const auto& ask = std::get<AskForNodes>(scene.actions.front().what);
+  CHECK(ask.plan.groups[0].requests[0].dead.size() == 1);
+}
+
+TEST_CASE("unrequested_node: a dynamic node that comes up for nobody is given back after the grace") {
+  Scene scene;
+  scene.state("a-0", kComing);
+  CHECK(scene.rounds(12).empty());
+  CHECK(scene.round() == Texts{"unrequested_node POWER_DOWN_FORCE a-0"});
+}
+
+TEST_CASE("unrequested_node: a static node is asked for without a job, each with a request of its own") {
+  Scene scene;
+  scene.make_static("a-[0-1]");
+  scene.state("a-[0-1]", kComing);
+  CHECK(scene.rounds(2) == Texts{"unrequested_node ask a-[0-1]"});
+  CHECK(std::get<AskForNodes>(scene.actions.front().what).plan.groups[0].requests.size() == 2);
+}
+
+TEST_CASE("unrequested_node: a name that a foreign group has is refused, not used") {
+  Scene scene;
+  scene.waiting_job(7, "a-0");
+  Group foreign;
+  foreign.name = {"hpc-a"};
+  foreign.description = "somebody else's";
+  scene.shot.foreign_groups.push_back(foreign);
+  scene.rounds(2);
+  const auto& ask = std::get<AskForNodes>(scene.actions.front().what);
+  CHECK(ask.plan.groups.empty());
+  REQUIRE(ask.plan.refusals.size() == 1);
+  CHECK(ask.plan.refusals[0].error.code == "FOREIGN_GROUP");
+}
+
+TEST_CASE("static_node: powered up at once, one that is drained, down or on its way is left alone") {
+  Scene scene;
+  scene.make_static("a-[0-4]");
+  scene.state("a-1", kOff | NODE_STATE_DRAIN);
+  scene.state("a-2", kComing);
+  scene.asked(0, "a-2");
+  scene.state("a-3", kGoing);
+  scene.state("a-4", kOff | NODE_STATE_POWER_UP);
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+}
+
+TEST_CASE("static_node: its old VM's name must be free first") {
+  Scene scene;
+  scene.make_static("a-0");
+  scene.owned().instances.push_back(deleting({"a-0"}));
+  CHECK(scene.round().empty());
+  scene.no_vms();
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+}
+
+TEST_CASE("static_node: one that never gets a VM is tried less and less often, one that had one at once") {
+  Scene scene;
+  scene.make_static("a-0");
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+  CHECK(scene.rounds(3).empty());
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+  CHECK(scene.rounds(7).empty());
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+  scene.state("a-0", kIdle);
+  scene.vms("a-0");
+  CHECK(scene.round().empty());
+  scene.state("a-0", kOff);
+  scene.no_vms();
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+}
+
+TEST_CASE("unbacked_node: a running job whose VM is gone is told, and its node is set DOWN and powered down") {
+  Scene scene;
+  scene.running_job(7, "a-[0-1]");
+  scene.vms("a-0");
+  CHECK(scene.round().empty());
+  CHECK(scene.round() == Texts{"unbacked_node comment job=7",
+                               "unbacked_node DOWN a-1",
+                               "unbacked_node POWER_DOWN a-1"});
+  CHECK(scene.comment(7) == "flex: lost a-1: its VM is gone; back in the queue");
+  CHECK(std::get<UpdateNodes>(scene.actions[1].what).reason == "flex: its VM is gone");
+}
+
+TEST_CASE("unbacked_node: a job that may not be requeued is told so") {
+  Scene scene;
+  scene.running_job(7, "a-0").may_requeue = false;
+  scene.rounds(2);
+  CHECK(scene.comment(7) == "flex: lost a-0: its VM is gone; it may not be requeued");
+}
+
+TEST_CASE("unbacked_node: after the lease the reason says so") {
+  Scene scene;
+  scene.running_job(7, "a-0");
+  scene.vms("a-0");
+  scene.entry("a-0").terminates = scene.shot.now + Seconds{20};
+  scene.round();
+  scene.no_vms();
+  scene.rounds(2);
+  CHECK(scene.comment(7) == "flex: lost a-0: its VM's run duration is over; back in the queue");
+}
+
+TEST_CASE("unbacked_node: an idle node is powered down, one that is on its way down already is left alone") {
+  Scene scene;
+  scene.state("a-0", kIdle);
+  scene.state("a-1", kIdle | NODE_STATE_POWER_DOWN);
+  scene.state("a-2", NODE_STATE_DOWN | NODE_STATE_CLOUD);
+  CHECK(scene.rounds(2) == Texts{"unbacked_node POWER_DOWN_FORCE a-[0,2]"});
+}
+
+TEST_CASE("unbacked_node: a VM that is there, or still going, is left alone; so is a node that is not a cloud's") {
+  Scene scene;
+  scene.running_job(7, "a-[0-1]");
+  scene.vms("a-[0-1]");
+  scene.entry("a-1").status = InstanceStatus::Stopping;
+  scene.state("a-2", NODE_STATE_IDLE);
+  CHECK(scene.rounds(5).empty());
+}
+
+TEST_CASE("unbacked_node: one sighting is not enough") {
+  Scene scene;
+  scene.running_job(7, "a-0");
+  CHECK(scene.round().empty());
+  scene.vms("a-0");
+  CHECK(scene.round().empty());
+  scene.no_vms();
+  CHECK(scene.round().empty());
+}
+
+TEST_CASE("unbacked_node: when everything seems to be gone at once it looks for longer") {
+  Scene scene{40};
+  scene.state("a-[0-39]", kIdle);
+  CHECK(scene.rounds(20).empty());
+  CHECK(scene.rounds(2).size() == 1);
+}
+
+TEST_CASE("unbacked_node: a node left DOWN after ResumeTimeout is put back, an admin's is not") {
+  Scene scene;
+  const std::uint32_t down = NODE_STATE_DOWN | NODE_STATE_CLOUD | NODE_STATE_POWERED_DOWN;
+  scene.state("a-[0-2]", down);
+  scene.node("a-0").reason = "ResumeTimeout reached";
+  scene.node("a-1").reason = "flex: its VM is gone";
+  scene.node("a-2").reason = "broken fan";
+  CHECK(scene.round().empty());
+  CHECK(scene.round() == Texts{"unbacked_node IDLE a-[0-1]"});
+}
+
+TEST_CASE("keep_waiting: re-arms before ResumeTimeout, and again only after that has passed") {
+  Scene scene;
+  scene.shot.settings.resume_timeout = Seconds{300};
+  CHECK(scene.round().empty());
+  scene.waiting_job(7, "a-[0-1]");
+  scene.asked(7, "a-[0-1]");
+  // 300 s less 4 rounds and 30 s, counted from the round before the nodes went up.
+  CHECK(scene.rounds(13).empty());
+  CHECK(scene.round() == Texts{"keep_waiting POWER_UP a-[0-1]"});
+  CHECK(std::get<UpdateNodes>(scene.actions.front().what).only_without_vm);
+  // As long as slurmctld has not taken it, it is tried again.
+  CHECK(scene.round() == Texts{"keep_waiting POWER_UP a-[0-1]"});
+  scene.memory.armed[{"a-0"}] = scene.shot.now;
+  scene.memory.armed[{"a-1"}] = scene.shot.now;
+  CHECK(scene.rounds(13).empty());
+  CHECK(scene.round() == Texts{"keep_waiting POWER_UP a-[0-1]"});
+}
+
+TEST_CASE("keep_waiting: a node first seen powering up may have been at it for long") {
+  Scene scene;
+  scene.memory.last_round = {};
+  scene.waiting_job(7, "a-0");
+  scene.asked(7, "a-0");
+  CHECK(scene.round() == Texts{"keep_waiting POWER_UP a-0"});
+}
+
+TEST_CASE("keep_waiting: never with a VM, and never where there is no time-out") {
+  Scene scene;
+  scene.shot.settings.resume_timeout = Seconds{60};
+  scene.waiting_job(7, "a-0");
+  scene.vms("a-0");
+  CHECK(scene.rounds(10).empty());
+  Scene other;
+  other.shot.settings.resume_timeout_is_infinite = true;
+  other.waiting_job(7, "a-0");
+  other.asked(7, "a-0");
+  CHECK(other.rounds(10).empty());
+}
+
+TEST_CASE("keep_waiting: the longest ResumeTimeout of a node's partitions counts") {
+  Scene scene;
+  scene.shot.settings.resume_timeout = Seconds{60};
+  Partition partition;
+  partition.nodes = nodes("a", 8);
+  partition.resume_timeout = Seconds{10000};
+  scene.shot.partitions.items.push_back(partition);
+  scene.round();
+  scene.waiting_job(7, "a-0");
+  scene.asked(7, "a-0");
+  CHECK(scene.rounds(100).empty());
+}
+
+TEST_CASE("boot_timeout: a VM whose node never registers is deleted with its serial log, then asked for again") {
+  Scene scene;
+  scene.set().boot_timeout = Seconds{60};
+  scene.waiting_job(7, "a-[0-1]");
+  scene.vms("a-[0-1]");
+  scene.state("a-0", kBusy);
+  CHECK(scene.rounds(4).empty());
+  CHECK(scene.round() == Texts{"boot_timeout delete_instances a-1 @hpc-a"});
+  CHECK(std::get<DeleteInstances>(scene.actions.front().what).keep_serial_log);
+  std::erase_if(scene.owned().instances, [](const Instance& vm) { return vm.name.text == "a-1"; });
+  CHECK(scene.rounds(2) == Texts{"unrequested_node ask a-1 job=7"});
+}
+
+TEST_CASE("boot_timeout: a VM that is still being made has time") {
+  Scene scene;
+  scene.set().boot_timeout = Seconds{60};
+  scene.waiting_job(7, "a-0");
+  scene.vms("a-0");
+  scene.entry("a-0").status = InstanceStatus::Staging;
+  CHECK(scene.rounds(20).empty());
+}
+
+namespace {
+
+/// One boot that fails, and the next VM.
+void fail_boot(Scene& scene, const std::string& id) {
+  scene.vms("a-0");
+  scene.entry("a-0").id = id;
+  scene.rounds(4);
+  scene.round();
+}
+
+Scene stopped_scene() {
+  Scene scene;
+  scene.set().boot_timeout = Seconds{60};
+  scene.set().max_boot_failures = 2;
+  scene.waiting_job(7, "a-0");
+  fail_boot(scene, "1");
+  fail_boot(scene, "2");
+  return scene;
+}
+
+}  // namespace
+
+TEST_CASE("boot_timeout: after max_boot_failures in a row the nodeset is stopped, and says so") {
+  Scene scene = stopped_scene();
+  REQUIRE(scene.actions.size() == 3);
+  CHECK(scene.comment(7) ==
+        "flex: nodeset a is stopped: 2 boots in a row failed; the job waits until your admin starts it again");
+  CHECK(std::get<UpdateNodes>(scene.actions[2].what).request == NodeRequest::PowerDownForce);
+  scene.no_vms();
+  scene.end_job(7);
+  scene.state("a-0", kGoing);
+  CHECK(scene.round() == Texts{"boot_timeout DRAIN a-[1-7]"});
+  const std::string reason = std::get<UpdateNodes>(scene.actions.front().what).reason;
+  CHECK_THAT(reason, StartsWith("flex: nodeset a stopped: 2 boots in a row failed"));
+  CHECK_THAT(reason, ContainsSubstring("State=UNDRAIN"));
+}
+
+TEST_CASE("boot_timeout: a boot in between starts the count anew") {
+  Scene scene;
+  scene.set().boot_timeout = Seconds{60};
+  scene.set().max_boot_failures = 2;
+  scene.waiting_job(7, "a-0");
+  fail_boot(scene, "1");
+  scene.vms("a-0");
+  scene.entry("a-0").id = "2";
+  scene.round();
+  scene.state("a-0", kBusy);
+  scene.round();
+  scene.state("a-0", kComingForJob);
+  fail_boot(scene, "3");
+  CHECK_FALSE(scene.memory.stopped.contains("a"));
+}
+
+TEST_CASE("boot_timeout: a stopped nodeset is not asked for, and starts again when an admin undrains a node") {
+  Scene scene = stopped_scene();
+  const std::string reason = "flex: nodeset a stopped: 2 boots in a row failed; mend it";
+  scene.no_vms();
+  scene.end_job(7);
+  scene.make_static("a-1");
+  scene.state("a-[0-7]", kOff | NODE_STATE_DRAIN);
+  for (Node& node : scene.shot.nodes.items) node.reason = reason;
+  scene.waiting_job(8, "a-2");
+  CHECK(scene.rounds(1) == Texts{"boot_timeout comment job=8", "boot_timeout POWER_DOWN_FORCE a-2"});
+  scene.end_job(8);
+  scene.state("a-2", kOff | NODE_STATE_DRAIN);
+  CHECK(scene.rounds(3).empty());
+  scene.state("a-3", kOff);
+  CHECK(scene.round() == Texts{"boot_timeout UNDRAIN a-[0-2,4-7]"});
+  CHECK_FALSE(scene.memory.stopped.contains("a"));
+  scene.state("a-[0-7]", kOff);
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-1"});
+}
+
+TEST_CASE("boot_timeout: a stop outlives a loss of memory") {
+  Scene scene;
+  scene.state("a-0", kOff | NODE_STATE_DRAIN);
+  scene.node("a-0").reason = "flex: nodeset a stopped: 3 boots in a row failed";
+  CHECK(scene.round() == Texts{"boot_timeout DRAIN a-[1-7]"});
+}
