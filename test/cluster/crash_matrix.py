@@ -10,6 +10,7 @@ import json
 import queue
 import shutil
 import signal
+import subprocess
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -81,6 +82,15 @@ def resume_file(jobs, hostlist):
 
 def is_write(entry):
     return not entry["method"].rpartition(".")[2].startswith(READS)
+
+
+def code_of(child, timeout=100):
+    """Its exit code; one that does not end is killed."""
+    try:
+        return child.wait(timeout)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        return child.wait()
 
 
 class Worker:
@@ -174,8 +184,7 @@ class Stage:
 
     def sweep(self):
         """One round; its exit code."""
-        child = self._spawn("flex-sweeper", self.config, ["--once"], {"SLURM_CONF": str(self.cluster.conf)})
-        return child.wait(120)
+        return code_of(self._spawn("flex-sweeper", self.config, ["--once"], {"SLURM_CONF": str(self.cluster.conf)}))
 
     def pause(self):
         if self.scene.has_graces:
@@ -228,7 +237,7 @@ def run_clean(stage):
     outcome = Outcome(stage.scene)
     stage.begin()
     if not stage.scene.is_sweeper:
-        code = stage.start_program().wait(120)
+        code = code_of(stage.start_program())
         journal = stage.emulator.journal()
         outcome.calls = calls_of(journal)
         stage.emulator.clear_journal()
@@ -281,7 +290,7 @@ def run_case(stage, call, kind, rounds):
     child = stage.start_program(stage.hasty if is_lasting else None)
     if kind.startswith("kill"):
         outcome.complaints += stage.kill_at_the_held_call(child)
-    elif (code := child.wait(120)) not in ((0, 1) if is_lasting else (0,)):
+    elif (code := code_of(child)) not in ((0, 1) if is_lasting else (0,)):
         outcome.complaints.append(f"the program ended with {code}")
     if stage.emulator.faults()[0]["hits"] == 0:
         outcome.complaints.append("the call was not made")
@@ -353,6 +362,7 @@ class Matrix:
 
     def run(self, scenes, tell=print):
         began = time.monotonic()
+        tell("")
         with Crew(self.workers) as crew:
             clean = crew.run([(run_clean, scene) for scene in scenes])
             for outcome in clean:

@@ -20,12 +20,16 @@ class Results:
 def results(build, request):
     chosen = {item.callspec.params["scene"] for item in request.session.items
               if item.module is request.module and hasattr(item, "callspec")}
-    terminal = request.config.pluginmanager.getplugin("terminalreporter")
-    terminal.write_line("")
+    plugins = request.config.pluginmanager
+
+    def tell(line):
+        with plugins.getplugin("capturemanager").global_and_fixture_disabled():
+            plugins.getplugin("terminalreporter").write_line(line)
+
     matrix = Matrix(build)
     try:
         matrix.start()
-        yield Results(matrix, [scene for scene in SCENES if scene.name in chosen], terminal.write_line)
+        yield Results(matrix, [scene for scene in SCENES if scene.name in chosen], tell)
     finally:
         matrix.close()
 
