@@ -60,6 +60,8 @@ class Front {
  private:
   HttpOut handle_api(const HttpIn& in);
   HttpOut serve(const HttpIn& in, JournalEntry& entry);
+  /// What the fault makes of the call before it acts; nothing: it acts, with the fault in it.
+  std::optional<HttpOut> strike(const HttpIn& in, const Fault& fault, Call& call);
   HttpOut act(const HttpIn& in, Call call, const FaultPlan& plan, double latency_ms);
   /// Nothing once the emulator is ending.
   std::optional<Reply> run(Call& call, const HttpIn& in);
