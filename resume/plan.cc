@@ -185,7 +185,8 @@ class Planner {
     if (is_new) {
       for (const ResizeRequest& request : view->requests) found->second.insert(request.name);
     }
-    raise_attempt(key, [&](const RequestName& name) { return found->second.contains(name); });
+    const auto& names = found->second;
+    raise_attempt(key, [&](const RequestName& name) { return names.contains(name); });
     return key;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Carries actions out: Compute Engine first, all calls side by side; then Slurm, where everything is
-// checked once more against slurmctld's present state.
+// Carries actions out: Compute Engine first, all calls side by side; then Slurm, where everything
+// is checked once more against slurmctld's present state.
 #pragma once
 
 #include "lib/config/config.h"

@@ -48,8 +48,7 @@ class CloudActor {
     for (const RequestOutcome& outcome : outcomes) note(outcome);
     for (const Refusal& refusal : plan.refusals) note(refusal);
     // Jobs that cannot be served are given back as flex-resume does it.
-    if (!asks_.empty() &&
-        !apply_to_slurm(actor_.scheduler, {demand, plan, outcomes}, actor_.log))
+    if (!asks_.empty() && !apply_to_slurm(actor_.scheduler, {demand, plan, outcomes}, actor_.log))
       ++report_.failed;
   }
 
@@ -109,9 +108,10 @@ class CloudActor {
 
   static void merge(ResumePlan& plan, Demand& demand, const AskForNodes& ask) {
     for (const GroupPlan& group : ask.plan.groups) {
-      const auto same = std::find_if(plan.groups.begin(), plan.groups.end(), [&](const GroupPlan& known) {
-        return known.spec.name == group.spec.name;
-      });
+      const auto same =
+          std::find_if(plan.groups.begin(), plan.groups.end(), [&](const GroupPlan& known) {
+            return known.spec.name == group.spec.name;
+          });
       if (same == plan.groups.end())
         plan.groups.push_back(group);
       else
@@ -152,8 +152,8 @@ class CloudActor {
       actor_.memory.retries.erase(key);
     } else {
       then = "asked again in the next round";
-      const bool is_slow = refusal.error.kind == ErrorKind::Quota ||
-                           refusal.error.kind == ErrorKind::NoCapacity;
+      const bool is_slow =
+          refusal.error.kind == ErrorKind::Quota || refusal.error.kind == ErrorKind::NoCapacity;
       if (is_slow) {
         const NodesetConfig& nodeset =
             actor_.config.nodesets[actor_.config.find(refusal.nodes.front())->nodeset];

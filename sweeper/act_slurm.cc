@@ -27,9 +27,9 @@ class SlurmActor {
     if (!is_needed) return true;
     auto now = actor_.scheduler.load_nodes();
     if (!now) {
-      actor_.log.warning("action_failed",
-                         {{"why", now.error().what},
-                          {"then", "slurmctld is told in the next round"}});
+      actor_.log.warning(
+          "action_failed",
+          {{"why", now.error().what}, {"then", "slurmctld is told in the next round"}});
       ++report_.failed;
       return false;
     }
@@ -96,8 +96,8 @@ class SlurmActor {
       return true;
     }
     // A job that is over, or that cannot be requeued, is not worth an alarm.
-    const bool is_passing = got.error().kind == ErrorKind::NotFound ||
-                            got.error().kind == ErrorKind::Precondition;
+    const bool is_passing =
+        got.error().kind == ErrorKind::NotFound || got.error().kind == ErrorKind::Precondition;
     ++(is_passing ? report_.again : report_.failed);
     actor_.log.warning(is_passing ? "action_again" : "action_failed",
                        {{"rule", to_string(action.rule)},
@@ -125,10 +125,9 @@ class SlurmActor {
     Demand demand;
     demand.jobs.push_back(back.job);
     ResumePlan plan;
-    plan.refusals.push_back(
-        {.job = back.job.job.id, .nodes = back.job.nodes, .error = back.error});
+    plan.refusals.push_back({.job = back.job.job.id, .nodes = back.job.nodes, .error = back.error});
     ++(apply_to_slurm(actor_.scheduler, {demand, plan, {}}, actor_.log) ? report_.done
-                                                                       : report_.failed);
+                                                                        : report_.failed);
   }
 
   void update_nodes(const Action& action, const UpdateNodes& update) {

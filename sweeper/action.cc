@@ -19,18 +19,30 @@ Match(Cases...) -> Match<Cases...>;
 
 std::string_view to_string(Rule rule) {
   switch (rule) {
-    case Rule::UnrequestedNode: return "unrequested_node";
-    case Rule::FailedRequest: return "failed_request";
-    case Rule::StaleRequest: return "stale_request";
-    case Rule::ProvisionTimeout: return "provision_timeout";
-    case Rule::KeepWaiting: return "keep_waiting";
-    case Rule::BootTimeout: return "boot_timeout";
-    case Rule::UnbackedNode: return "unbacked_node";
-    case Rule::OrphanInstance: return "orphan_instance";
-    case Rule::StaticNode: return "static_node";
-    case Rule::EmptyMig: return "empty_mig";
-    case Rule::FinishedRequest: return "finished_request";
-    case Rule::JobNote: return "job_note";
+    case Rule::UnrequestedNode:
+      return "unrequested_node";
+    case Rule::FailedRequest:
+      return "failed_request";
+    case Rule::StaleRequest:
+      return "stale_request";
+    case Rule::ProvisionTimeout:
+      return "provision_timeout";
+    case Rule::KeepWaiting:
+      return "keep_waiting";
+    case Rule::BootTimeout:
+      return "boot_timeout";
+    case Rule::UnbackedNode:
+      return "unbacked_node";
+    case Rule::OrphanInstance:
+      return "orphan_instance";
+    case Rule::StaticNode:
+      return "static_node";
+    case Rule::EmptyMig:
+      return "empty_mig";
+    case Rule::FinishedRequest:
+      return "finished_request";
+    case Rule::JobNote:
+      return "job_note";
   }
   return "unknown";
 }

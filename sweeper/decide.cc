@@ -3,6 +3,7 @@
 
 #include "sweeper/rules.h"
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_set>
 #include <utility>
@@ -56,10 +57,13 @@ void forget_gone(Memory& memory, const Config& config, const Snapshot& shot) {
 
 Decision decide(const Config& config, const Snapshot& shot, Memory& memory) {
   const Picture picture{config, shot};
+  constexpr Seconds kShortest{600};
+  memory.longest_gap = std::max(kShortest, 4 * config.sweeper.interval);
   if (shot.now - memory.last_round > memory.longest_gap) memory.last_round = {};
+  ++memory.round;
   Round round{config, shot, picture, memory};
   for (const auto& rule : kRules) rule(round);
-  memory.forget_unseen(shot.now);
+  memory.forget_unseen();
   forget_gone(memory, config, shot);
   memory.last_round = shot.now;
   return {.actions = std::move(round.actions), .postponed = round.postponed()};

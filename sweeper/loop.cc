@@ -103,8 +103,7 @@ bool Loop::round() {
     return report.error.empty();
   }
   parts_.cloud->set_deadline(started + parts_.config.api.run_timeout);
-  const auto seen =
-      observe(*parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_);
+  const auto seen = observe(*parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_);
   if (!seen) {
     fail_round(seen.error());
     finish();
@@ -167,9 +166,10 @@ bool Loop::is_in_charge() {
   }
   if (controller->is_here) return true;
   if (status_.state != "passive")
-    log_.info("passive",
-              {{"why", fmt::format("slurmctld is in charge on {}, not on this host", controller->host)},
-               {"then", "nothing is done here until that changes"}});
+    log_.info(
+        "passive",
+        {{"why", fmt::format("slurmctld is in charge on {}, not on this host", controller->host)},
+         {"then", "nothing is done here until that changes"}});
   status_.state = "passive";
   status_.why = fmt::format("slurmctld is in charge on {}", controller->host);
   status_.failures_in_a_row = 0;
@@ -295,13 +295,12 @@ Loop::Wake Loop::sleep(Milliseconds time) {
 
 void Loop::notify_status() const {
   const RoundReport& report = status_.last_round;
-  notify_systemd(status_.why.empty()
-                     ? fmt::format("STATUS=round {}: {} groups, {} done, {} failed",
-                                   report.number,
-                                   shot_.groups.size(),
-                                   report.done,
-                                   report.failed)
-                     : fmt::format("STATUS={}: {}", status_.state, status_.why));
+  notify_systemd(status_.why.empty() ? fmt::format("STATUS=round {}: {} groups, {} done, {} failed",
+                                                   report.number,
+                                                   shot_.groups.size(),
+                                                   report.done,
+                                                   report.failed)
+                                     : fmt::format("STATUS={}: {}", status_.state, status_.why));
 }
 
 }  // namespace flex

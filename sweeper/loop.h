@@ -22,7 +22,7 @@ namespace flex {
 
 struct LoopOptions {
   bool is_dry_run = false;
-  std::uint64_t rounds = 0;                         ///< 0: until SIGTERM
+  std::uint64_t rounds = 0;                        ///< 0: until SIGTERM
   std::optional<std::chrono::seconds> interval{};  ///< instead of the config's
   std::string state_dir{};
 };

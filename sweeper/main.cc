@@ -33,15 +33,16 @@ struct SweeperOptions {
   int interval = -1;
 };
 
-/// The state directory: the config's, else one beside slurmctld's own state, so that the lock is the
-/// same whoever starts a sweeper, on every controller that shares that state.
+/// The state directory: the config's, else one beside slurmctld's own state, so that the lock is
+/// the same whoever starts a sweeper, on every controller that shares that state.
 Result<std::string> find_state_dir(const Session& session) {
   std::string dir = session.config.sweeper.state_dir;
   if (dir.empty()) {
     auto settings = session.scheduler->load_settings();
     if (!settings) return settings.error().in("finding StateSaveLocation");
     if (settings->state_save_location.empty())
-      return Error{ErrorKind::Invalid, "slurmctld tells no StateSaveLocation: set sweeper.state_dir"};
+      return Error{ErrorKind::Invalid,
+                   "slurmctld tells no StateSaveLocation: set sweeper.state_dir"};
     dir = settings->state_save_location + "/flex-start";
   }
   if (auto made = make_directory(dir); !made) return made.error();

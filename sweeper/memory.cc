@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeper/memory.h"
 
-#include <nlohmann/json.hpp>
-
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace flex {
 
@@ -50,11 +49,13 @@ std::string join(std::string_view rule, std::string_view key) {
 /// Throws nlohmann's exceptions for what does not fit; the caller catches.
 Memory from_json(const Json& json) {
   Memory memory;
+  memory.round = json.at("round").get<std::uint64_t>();
   memory.last_round = to_time(json.at("last_round"));
   for (const auto& [key, value] : json.at("sightings").items()) {
     memory.sightings[key] = {.first = to_time(value.at(0)),
                              .last = to_time(value.at(1)),
-                             .count = value.at(2).get<std::uint32_t>()};
+                             .count = value.at(2).get<std::uint32_t>(),
+                             .round = value.at(3).get<std::uint64_t>()};
   }
   for (const auto& [key, value] : json.at("retries").items()) memory.retries[key] = to_retry(value);
   for (const auto& [node, value] : json.at("raised").items())
@@ -77,10 +78,12 @@ Memory from_json(const Json& json) {
 
 const Sighting& Memory::see(std::string_view rule, std::string_view key, TimePoint now) {
   Sighting& sighting = sightings[join(rule, key)];
-  const bool is_new = sighting.count == 0 || now - sighting.last > longest_gap ||
-                      now < sighting.last;
-  if (is_new) sighting = {.first = now, .last = now, .count = 0};
+  const bool is_new =
+      sighting.count == 0 || now - sighting.last > longest_gap || now < sighting.last;
+  if (is_new) sighting = {.first = now, .last = now, .count = 0, .round = 0};
+  if (sighting.count > 0 && sighting.round == round) return sighting;
   sighting.last = now;
+  sighting.round = round;
   ++sighting.count;
   return sighting;
 }
@@ -90,12 +93,13 @@ const Sighting* Memory::find(std::string_view rule, std::string_view key) const 
   return found == sightings.end() ? nullptr : &found->second;
 }
 
-void Memory::forget_unseen(TimePoint now) {
-  std::erase_if(sightings, [now](const auto& entry) { return entry.second.last != now; });
+void Memory::forget_unseen() {
+  std::erase_if(sightings, [this](const auto& entry) { return entry.second.round != round; });
 }
 
 std::string to_text(const Memory& memory) {
   Json json{{"version", kVersion},
+            {"round", memory.round},
             {"last_round", to_number(memory.last_round)},
             {"sightings", Json::object()},
             {"retries", Json::object()},
@@ -106,7 +110,8 @@ std::string to_text(const Memory& memory) {
             {"stopped", Json::object()},
             {"notes", Json::array()}};
   for (const auto& [key, sighting] : memory.sightings)
-    json["sightings"][key] = {to_number(sighting.first), to_number(sighting.last), sighting.count};
+    json["sightings"][key] = {
+        to_number(sighting.first), to_number(sighting.last), sighting.count, sighting.round};
   for (const auto& [key, retry] : memory.retries) json["retries"][key] = to_json(retry);
   for (const auto& [node, retry] : memory.raised) json["raised"][node.text] = to_json(retry);
   for (const auto& [set, count] : memory.boot_failures) json["boot_failures"][set] = count;

@@ -20,6 +20,7 @@ struct Sighting {
   TimePoint first{};
   TimePoint last{};
   std::uint32_t count = 0;
+  std::uint64_t round = 0;  ///< the last one in which it was seen
 
   [[nodiscard]] bool is_twice() const { return count >= 2; }
 
@@ -40,6 +41,7 @@ struct Stopped {
 };
 
 struct Memory {
+  std::uint64_t round = 0;                      ///< the number of the present one
   TimePoint last_round{};                       ///< of the last complete one; 0: none
   std::map<std::string, Sighting> sightings{};  ///< "rule key"
   std::map<std::string, RetryState> retries{};  ///< "j<job>" or a node's name
@@ -50,12 +52,13 @@ struct Memory {
   std::map<std::string, Stopped> stopped{};              ///< by nodeset
   std::map<JobId, TimePoint> notes{};                    ///< when a job's comment was last written
 
-  /// One more sighting. A gap of more than `longest_gap` since the last one starts anew.
+  /// One more sighting, if it is the round's first of this. A gap of more than `longest_gap` since
+  /// the last one starts anew.
   const Sighting& see(std::string_view rule, std::string_view key, TimePoint now);
   /// Null if it was not seen in the last round.
   [[nodiscard]] const Sighting* find(std::string_view rule, std::string_view key) const;
-  /// Drops what was not seen at `now`: to be called at the end of a round.
-  void forget_unseen(TimePoint now);
+  /// Drops what was not seen in this round: to be called at its end.
+  void forget_unseen();
 
   Seconds longest_gap{600};
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeper/notify.h"
 
-#include <systemd/sd-daemon.h>
-
 #include <cstdint>
+#include <systemd/sd-daemon.h>
 
 namespace flex {
 

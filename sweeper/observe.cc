@@ -85,8 +85,8 @@ class CloudLook {
   std::optional<Error> error_{};
 };
 
-/// slurmctld does not count the end of SuspendTimeout as a change (22.05): while a node is on its way
-/// up or down, all of them are asked for.
+/// slurmctld does not count the end of SuspendTimeout as a change (22.05): while a node is on its
+/// way up or down, all of them are asked for.
 bool is_in_transit(const Node& node) {
   return is_powering_down(node) || is_powering_up(node) || is_power_up_requested(node) ||
          is_power_down_requested(node);
@@ -109,11 +109,8 @@ Result<Done> look_at_slurm(Scheduler& scheduler, Snapshot& shot) {
 
 }  // namespace
 
-Result<Done> observe(Cloud& cloud,
-                     Scheduler& scheduler,
-                     const Config& config,
-                     TimePoint now,
-                     Snapshot& shot) {
+Result<Done> observe(
+    Cloud& cloud, Scheduler& scheduler, const Config& config, TimePoint now, Snapshot& shot) {
   shot.now = now;
   if (auto seen = CloudLook{cloud, shot.cluster}.run(shot); !seen)
     return seen.error().in("Compute Engine");

@@ -12,10 +12,7 @@ namespace flex {
 /// Brings `shot` up to date. Of Slurm only what has changed since the last look is asked for; of
 /// Compute Engine the groups with our names, and two lists for each group that is ours. Compute
 /// Engine first: what Slurm says must not be older than what was seen there.
-[[nodiscard]] Result<Done> observe(Cloud& cloud,
-                                   Scheduler& scheduler,
-                                   const Config& config,
-                                   TimePoint now,
-                                   Snapshot& shot);
+[[nodiscard]] Result<Done> observe(
+    Cloud& cloud, Scheduler& scheduler, const Config& config, TimePoint now, Snapshot& shot);
 
 }  // namespace flex

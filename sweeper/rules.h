@@ -33,7 +33,8 @@ class Round {
   void add(Rule rule, std::string why, ActionKind what) {
     actions.push_back({.rule = rule, .why = std::move(why), .what = std::move(what)});
     const Action& added = actions.back();
-    if (std::holds_alternative<TellJob>(added.what) || std::holds_alternative<GiveJobBack>(added.what))
+    if (std::holds_alternative<TellJob>(added.what) ||
+        std::holds_alternative<GiveJobBack>(added.what))
       told_.insert(job_of(added));
   }
 

@@ -43,7 +43,9 @@ struct Placed {
   const SweptGroup* group = nullptr;
 
   explicit operator bool() const { return item != nullptr; }
+
   const T* operator->() const { return item; }
+
   const T& operator*() const { return *item; }
 };
 
@@ -52,11 +54,11 @@ struct NodePicture {
   NodeName name{};
   std::size_t nodeset = 0;
   bool is_static = false;
-  const Node* node = nullptr;         ///< null: slurmctld does not know it
-  Placed<Instance> entry{};           ///< a live one before a dead one
-  Placed<ResizeRequest> request{};    ///< an active one that names the node
-  Placed<ResizeRequest> failed{};     ///< the newest FAILED one of ours that names it
-  std::vector<const Job*> jobs{};     ///< that hold the node
+  const Node* node = nullptr;               ///< null: slurmctld does not know it
+  Placed<Instance> entry{};                 ///< a live one before a dead one
+  Placed<ResizeRequest> request{};          ///< an active one that names the node
+  Placed<ResizeRequest> failed{};           ///< the newest FAILED one of ours that names it
+  std::vector<const Job*> jobs{};           ///< that hold the node
   std::optional<Seconds> resume_timeout{};  ///< none: never
 
   /// slurmctld is bringing it up, or is about to.
@@ -72,6 +74,7 @@ class Picture {
   Picture(const Config& config, const Snapshot& shot);
 
   [[nodiscard]] const std::vector<NodePicture>& nodes() const { return nodes_; }
+
   /// Null for a node of no nodeset.
   [[nodiscard]] const NodePicture* find(const NodeName& name) const;
   [[nodiscard]] const Job* find_job(JobId id) const;

@@ -5,9 +5,8 @@
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
 
-#include <nlohmann/json.hpp>
-
 #include <fmt/chrono.h>
+#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
@@ -26,14 +25,22 @@ std::string iso(TimePoint time) {
 
 std::string_view state_word(RequestState state) {
   switch (state) {
-    case RequestState::Creating: return "CREATING";
-    case RequestState::Accepted: return "ACCEPTED";
-    case RequestState::Provisioning: return "PROVISIONING";
-    case RequestState::Succeeded: return "SUCCEEDED";
-    case RequestState::Failed: return "FAILED";
-    case RequestState::Cancelled: return "CANCELLED";
-    case RequestState::Deleting: return "DELETING";
-    case RequestState::Unknown: break;
+    case RequestState::Creating:
+      return "CREATING";
+    case RequestState::Accepted:
+      return "ACCEPTED";
+    case RequestState::Provisioning:
+      return "PROVISIONING";
+    case RequestState::Succeeded:
+      return "SUCCEEDED";
+    case RequestState::Failed:
+      return "FAILED";
+    case RequestState::Cancelled:
+      return "CANCELLED";
+    case RequestState::Deleting:
+      return "DELETING";
+    case RequestState::Unknown:
+      break;
   }
   return "UNKNOWN";
 }

@@ -35,7 +35,7 @@ struct Options {
   std::string config_file{};  ///< --config, else empty
   std::string log_file{};
   LogLevel log_level = LogLevel::Info;
-  std::string hostlist{};  ///< the one positional argument
+  std::string hostlist{};      ///< the one positional argument
   bool is_foreground = false;  ///< logs to standard error, too
 };
 
@@ -58,7 +58,8 @@ struct Parsed {
                                    const std::string& purpose,
                                    const std::function<void(CLI::App&)>& more);
 
-/// --log-file, else syslog; and standard error as well where it is a terminal or --foreground asks for it.
+/// --log-file, else syslog; and standard error as well where it is a terminal or --foreground asks
+/// for it.
 [[nodiscard]] Result<Log> open_log(const Options& options, const std::string& program);
 
 /// The most memory this program has had so far (VmHWM), in KiB; 0 if the kernel does not say.

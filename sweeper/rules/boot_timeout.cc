@@ -49,7 +49,8 @@ std::map<std::size_t, Failures> find_failures(Round& round) {
     }
     if (!is_powering_up(*node.node) || node.entry->status != InstanceStatus::Running) continue;
     const Sighting& seen = round.see(Rule::BootTimeout, boot_key(node));
-    if (!seen.is_twice() || seen.age() < nodeset.boot_timeout || !round.is_free(node.name)) continue;
+    if (!seen.is_twice() || seen.age() < nodeset.boot_timeout || !round.is_free(node.name))
+      continue;
     Failures& failed = failures[node.nodeset];
     failed.doomed[node.entry.group->group.name].push_back(*node.entry);
     failed.nodes.push_back(node.name);
@@ -89,9 +90,10 @@ void start_again(Round& round, const NodesetConfig& nodeset) {
   round.memory.boot_failures.erase(nodeset.name);
   if (drained.empty()) return;
   round.claim(drained);
-  round.add(Rule::BootTimeout,
-            fmt::format("nodeset {} was cleared by an admin", nodeset.name),
-            UpdateNodes{.request = NodeRequest::Undrain, .nodes = std::move(drained), .reason = {}});
+  round.add(
+      Rule::BootTimeout,
+      fmt::format("nodeset {} was cleared by an admin", nodeset.name),
+      UpdateNodes{.request = NodeRequest::Undrain, .nodes = std::move(drained), .reason = {}});
 }
 
 /// Keeps a stopped nodeset stopped: drains what has become free, gives back what waits for nothing.
@@ -107,15 +109,17 @@ void hold_stopped(Round& round, const NodesetConfig& nodeset, Stopped& stopped) 
     if (is_off && !is_draining(*node.node)) to_drain.push_back(name);
     if (is_unserved(node)) waiting.push_back(name);
   }
-  const std::string reason = fmt::format("{}{}; mend it, then: scontrol update NodeName={} State=UNDRAIN",
-                                         stop_mark(nodeset),
-                                         stopped.why,
-                                         nodeset.nodes.front());
+  const std::string reason =
+      fmt::format("{}{}; mend it, then: scontrol update NodeName={} State=UNDRAIN",
+                  stop_mark(nodeset),
+                  stopped.why,
+                  nodeset.nodes.front());
   if (!to_drain.empty()) {
     round.claim(to_drain);
-    round.add(Rule::BootTimeout,
-              fmt::format("nodeset {} is stopped: {}", nodeset.name, stopped.why),
-              UpdateNodes{.request = NodeRequest::Drain, .nodes = std::move(to_drain), .reason = reason});
+    round.add(
+        Rule::BootTimeout,
+        fmt::format("nodeset {} is stopped: {}", nodeset.name, stopped.why),
+        UpdateNodes{.request = NodeRequest::Drain, .nodes = std::move(to_drain), .reason = reason});
   }
   if (waiting.empty()) return;
   round.claim(waiting);
@@ -160,10 +164,11 @@ void boot_timeout(Round& round) {
     if (failed.nodes.empty()) continue;
     ++count;
     round.claim(failed.nodes);
-    const std::string why = fmt::format("runs for {}, but slurmd has not registered (failure {} of {} in a row)",
-                                        format_slurm_time(nodeset.boot_timeout),
-                                        count,
-                                        nodeset.max_boot_failures);
+    const std::string why =
+        fmt::format("runs for {}, but slurmd has not registered (failure {} of {} in a row)",
+                    format_slurm_time(nodeset.boot_timeout),
+                    count,
+                    nodeset.max_boot_failures);
     for (const auto& [group, doomed] : failed.doomed)
       delete_instances(round, Rule::BootTimeout, why, group, doomed, true);
     if (count >= nodeset.max_boot_failures && !round.memory.stopped.contains(nodeset.name))

@@ -43,10 +43,8 @@ void ask_for(Round& round, Rule rule, const std::string& why, const std::vector<
   std::set<std::size_t> nodesets;
   for (const NodeName& name : nodes) nodesets.insert(round.config.find(name)->nodeset);
   AskForNodes ask;
-  ask.demand = resolve_demand({.config = round.config,
-                               .nodes = nodes,
-                               .request = nullptr,
-                               .jobs = &round.shot.jobs.items});
+  ask.demand = resolve_demand(
+      {.config = round.config, .nodes = nodes, .request = nullptr, .jobs = &round.shot.jobs.items});
   ask.plan = plan_resume(round.config,
                          round.shot.cluster,
                          ask.demand,

@@ -24,7 +24,8 @@ JobId group_job(const Group& group) {
 }
 
 bool is_about_to_need(const NodePicture& node) {
-  return node.is_coming_up() || (node.node != nullptr && is_powered_down(*node.node) && !node.jobs.empty());
+  return node.is_coming_up() ||
+         (node.node != nullptr && is_powered_down(*node.node) && !node.jobs.empty());
 }
 
 /// The nodesets, and the jobs, that may ask for VMs at any moment.
@@ -45,9 +46,9 @@ Demanding find_demanding(const Round& round) {
 
 bool is_empty(const SweptGroup& group) {
   return group.group.target_size == 0 && group.instances.empty() &&
-         std::none_of(group.requests.begin(), group.requests.end(), [](const ResizeRequest& request) {
-           return request.is_active();
-         });
+         std::none_of(group.requests.begin(),
+                      group.requests.end(),
+                      [](const ResizeRequest& request) { return request.is_active(); });
 }
 
 }  // namespace
@@ -57,7 +58,8 @@ void empty_mig(Round& round) {
   for (const SweptGroup& group : round.shot.groups) {
     if (!is_empty(group)) continue;
     const JobId job = group_job(group.group);
-    const bool is_needed = job != 0 ? demanding.jobs.contains(job) : demanding.nodesets.contains(group.nodeset);
+    const bool is_needed =
+        job != 0 ? demanding.jobs.contains(job) : demanding.nodesets.contains(group.nodeset);
     if (is_needed) continue;
     const Sighting& seen = round.see(Rule::EmptyMig, group.group.name.text);
     if (!seen.is_twice() || seen.age() < round.config.sweeper.empty_mig_grace) continue;

@@ -27,8 +27,7 @@ std::vector<NodeName> waiting_for(const Round& round, const ResizeRequest& reque
     const NodePicture* node = round.picture.find(name);
     if (node == nullptr || !is_unserved(*node) || !round.is_free(name)) continue;
     const bool is_latest = node->failed && node->failed->name == request.name;
-    const bool is_wanted =
-        !node->jobs.empty() || node->is_static || request_job(request) == 0;
+    const bool is_wanted = !node->jobs.empty() || node->is_static || request_job(request) == 0;
     if (is_latest && is_wanted) waiting.push_back(name);
   }
   return waiting;
@@ -40,9 +39,8 @@ void remove(Round& round,
             const std::string& why) {
   if (round.spend(1) == 0) return;
   round.claim_request(group, request);
-  round.add(Rule::FailedRequest,
-            why,
-            DeleteRequest{.group = group.group.name, .request = request.name});
+  round.add(
+      Rule::FailedRequest, why, DeleteRequest{.group = group.group.name, .request = request.name});
 }
 
 void give_back(Round& round,
@@ -121,7 +119,8 @@ void failed_request(Round& round) {
         retry_or_give_back(round, group, request, waiting);
         continue;
       }
-      const Sighting& seen = round.see(Rule::FailedRequest, request.group.text + "/" + request.name.text);
+      const Sighting& seen =
+          round.see(Rule::FailedRequest, request.group.text + "/" + request.name.text);
       if (seen.is_twice())
         remove(round, group, request, "failed, and nobody waits for it: " + error_of(request).what);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// finished_request: a request that has been served, has failed or was cancelled stays listed for two
-// weeks. After a while nobody looks at it any more. Deleting it does not touch its VMs.
+// finished_request: a request that has been served, has failed or was cancelled stays listed for
+// two weeks. After a while nobody looks at it any more. Deleting it does not touch its VMs.
 #include "lib/fleet/groups.h"
 #include "sweeper/rules.h"
 

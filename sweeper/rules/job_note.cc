@@ -35,7 +35,8 @@ JobView view_of(const Round& round, const Job& job) {
     if (node->has_vm()) {
       ++view.vms;
       if (node->entry->terminates)
-        view.ends = std::min(view.ends.value_or(*node->entry->terminates), *node->entry->terminates);
+        view.ends =
+            std::min(view.ends.value_or(*node->entry->terminates), *node->entry->terminates);
     } else if (node->request) {
       ++view.waiting_nodes;
       if (view.request == nullptr || node->request->created < view.request->created)

@@ -43,8 +43,8 @@ void keep_waiting(Round& round) {
       continue;
     }
     if (!node.resume_timeout) continue;
-    // A node that was not powering up in the last round has begun since. Without a last round it may
-    // have been at it for long: then its clock is wound up at once.
+    // A node that was not powering up in the last round has begun since. Without a last round it
+    // may have been at it for long: then its clock is wound up at once.
     const auto armed = round.memory.armed.try_emplace(node.name, round.memory.last_round).first;
     const Seconds waited = round.shot.now - armed->second;
     if (!round.is_free(node.name) || !is_waiting(round, node)) continue;

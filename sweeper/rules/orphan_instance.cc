@@ -31,8 +31,9 @@ std::string why_unwanted(const Round& round, const SweptGroup& group, const Inst
     return "an entry without a VM, and the node's VM is in another group";
   // It was there when the node was off: slurmctld does not take the registration of a VM that
   // booted before the node's power-up.
-  const bool is_old = !instance.id.empty() && node->is_coming_up() &&
-                      round.memory.find(to_string(Rule::OrphanInstance), key_of(group, instance)) != nullptr;
+  const bool is_old =
+      !instance.id.empty() && node->is_coming_up() &&
+      round.memory.find(to_string(Rule::OrphanInstance), key_of(group, instance)) != nullptr;
   return is_old ? "it is from before its node was powered up" : "";
 }
 

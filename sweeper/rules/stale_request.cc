@@ -15,15 +15,17 @@ namespace flex {
 namespace {
 
 /// Another job that was put on the node may use the request if its VMs live long enough for it.
-bool can_use(const Round& round, const NodePicture& node, const Job& job, const ResizeRequest& request) {
+bool can_use(const Round& round,
+             const NodePicture& node,
+             const Job& job,
+             const ResizeRequest& request) {
   return run_duration(round.nodeset_of(node), job.time_limit).run <= request.run_duration;
 }
 
 bool is_wanted(const Round& round, const NodePicture& node, const ResizeRequest& request) {
   const JobId job = request_job(request);
   if (!node.jobs.empty()) {
-    return job == 0 ||
-           std::any_of(node.jobs.begin(), node.jobs.end(), [&](const Job* on) {
+    return job == 0 || std::any_of(node.jobs.begin(), node.jobs.end(), [&](const Job* on) {
              return on->id == job || can_use(round, node, *on, request);
            });
   }
@@ -59,7 +61,8 @@ void stale_request(Round& round) {
         continue;
       const std::string why = why_stale(round, request);
       if (why.empty()) continue;
-      const Sighting& seen = round.see(Rule::StaleRequest, request.group.text + "/" + request.name.text);
+      const Sighting& seen =
+          round.see(Rule::StaleRequest, request.group.text + "/" + request.name.text);
       // Only a queued one can be cancelled; one that is being created or served is looked at again.
       if (!seen.is_twice() || request.state != RequestState::Accepted || round.spend(1) == 0)
         continue;
@@ -74,7 +77,8 @@ void stale_request(Round& round) {
         const NodePicture* node = round.picture.find(name);
         if (node == nullptr || node->node == nullptr || !round.is_free(name)) continue;
         round.claim(name);
-        if (node->jobs.empty() && !node->is_static && node->is_coming_up()) unwanted.push_back(name);
+        if (node->jobs.empty() && !node->is_static && node->is_coming_up())
+          unwanted.push_back(name);
       }
     }
   }

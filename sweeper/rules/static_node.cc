@@ -12,8 +12,9 @@ void static_node(Round& round) {
     if (!node.is_static || node.node == nullptr || round.is_stopped(node)) continue;
     const Node& state = *node.node;
     if (node.has_vm()) round.memory.raised.erase(node.name);
-    const bool is_off = is_powered_down(state) && !is_powering_down(state) && !is_powering_up(state) &&
-                        !is_power_up_requested(state) && !is_power_down_requested(state);
+    const bool is_off = is_powered_down(state) && !is_powering_down(state) &&
+                        !is_powering_up(state) && !is_power_up_requested(state) &&
+                        !is_power_down_requested(state);
     if (!is_off || is_draining(state) || is_down(state) || !round.is_free(node.name)) continue;
     // The name must be free; an entry without a VM is cleared when it is asked for.
     if (node.entry && !node.entry->is_dead()) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// unbacked_node: Slurm has a node up whose VM is gone (lease end, host error, deleted by hand). With
-// DOWN first its job goes back to the queue at once, not after SlurmdTimeout; then POWER_DOWN makes
-// the node whole again.
+// unbacked_node: Slurm has a node up whose VM is gone (lease end, host error, deleted by hand).
+// With DOWN first its job goes back to the queue at once, not after SlurmdTimeout; then POWER_DOWN
+// makes the node whole again.
 #include "lib/core/job_note.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
@@ -78,16 +78,19 @@ void end_jobs(Round& round, const std::vector<NodeName>& busy, const std::string
             UpdateNodes{.request = NodeRequest::PowerDown, .nodes = busy, .reason = {}});
 }
 
-/// DOWN after ResumeTimeout or by our own hand, and powered down: nothing is wrong with it any more.
-/// Slurm leaves it so for ever unless idle_on_node_suspend is set or ResumeFailProgram did its part.
+/// DOWN after ResumeTimeout or by our own hand, and powered down: nothing is wrong with it any
+/// more. Slurm leaves it so for ever unless idle_on_node_suspend is set or ResumeFailProgram did
+/// its part.
 void revive(Round& round) {
   std::vector<NodeName> nodes;
   for (const NodePicture& node : round.picture.nodes()) {
     if (node.node == nullptr || !is_down(*node.node) || !is_powered_down(*node.node) ||
-        is_powering_down(*node.node) || is_power_down_requested(*node.node) || !round.is_free(node.name))
+        is_powering_down(*node.node) || is_power_down_requested(*node.node) ||
+        !round.is_free(node.name))
       continue;
     const std::string& reason = node.node->reason;
-    const bool is_known = reason.rfind("ResumeTimeout reached", 0) == 0 || reason.rfind(kNotePrefix, 0) == 0;
+    const bool is_known =
+        reason.rfind("ResumeTimeout reached", 0) == 0 || reason.rfind(kNotePrefix, 0) == 0;
     if (!is_known || !round.see(Rule::UnbackedNode, node.name.text + " down").is_twice()) continue;
     round.claim(node.name);
     nodes.push_back(node.name);
@@ -118,9 +121,11 @@ void unbacked_node(Round& round) {
   }
   for (const auto& [why, nodes] : busy) end_jobs(round, nodes, why);
   for (const auto& [why, nodes] : idle) {
-    round.add(Rule::UnbackedNode,
-              why,
-              UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes, .reason = "flex: " + why});
+    round.add(
+        Rule::UnbackedNode,
+        why,
+        UpdateNodes{
+            .request = NodeRequest::PowerDownForce, .nodes = nodes, .reason = "flex: " + why});
   }
   revive(round);
 }

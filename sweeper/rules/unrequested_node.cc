@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// unrequested_node: slurmctld brings a node up, and neither a VM nor a request is there. flex-resume
-// died or was refused, or the request has gone: ask as it would have. A node that nobody waits for
-// is given back instead.
+// unrequested_node: slurmctld brings a node up, and neither a VM nor a request is there.
+// flex-resume died or was refused, or the request has gone: ask as it would have. A node that
+// nobody waits for is given back instead.
 #include "sweeper/rules.h"
 
 #include <map>

@@ -26,8 +26,8 @@ struct World {
   Snapshot shot{};
 };
 
-/// Per ten nodes: five that wait in a request for a job, two that run one, one idle, one off, and one
-/// orphan, so that every rule has something to look at.
+/// Per ten nodes: five that wait in a request for a job, two that run one, one idle, one off, and
+/// one orphan, so that every rule has something to look at.
 World make_world(std::size_t groups, std::size_t nodes_each) {
   World world;
   world.config.region = "us-central1";
@@ -57,7 +57,8 @@ World make_world(std::size_t groups, std::size_t nodes_each) {
       const bool is_running = kind == 5 || kind == 6;
       const bool is_up = is_running || kind == 7;
       node.state = NODE_STATE_CLOUD;
-      node.state |= static_cast<std::uint32_t>(is_waiting || is_running ? NODE_STATE_ALLOCATED : NODE_STATE_IDLE);
+      node.state |= static_cast<std::uint32_t>(is_waiting || is_running ? NODE_STATE_ALLOCATED
+                                                                        : NODE_STATE_IDLE);
       if (is_waiting) node.state |= static_cast<std::uint32_t>(NODE_STATE_POWERING_UP);
       if (!is_waiting && !is_up) node.state |= static_cast<std::uint32_t>(NODE_STATE_POWERED_DOWN);
       Instance instance;
@@ -79,7 +80,8 @@ World make_world(std::size_t groups, std::size_t nodes_each) {
         job.is_configuring = kind == 4;
         job.time_limit = Seconds{3600};
         const std::size_t count = kind == 4 ? kNodesOfRequest : 2;
-        for (std::size_t k = 0; k < count; ++k) job.nodes.push_back({fmt::format("n{}-{}", g, i - k)});
+        for (std::size_t k = 0; k < count; ++k)
+          job.nodes.push_back({fmt::format("n{}-{}", g, i - k)});
         if (kind == 4) {
           ResizeRequest request;
           request.name = {fmt::format("j{}-x", job.id)};
@@ -115,14 +117,21 @@ void measure(std::size_t groups, std::size_t nodes_each) {
     world.shot.now += Seconds{15};
     const auto started = std::chrono::steady_clock::now();
     actions = decide(world.config, world.shot, memory).actions.size();
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
+    const std::chrono::duration<double, std::milli> took =
+        std::chrono::steady_clock::now() - started;
     times.push_back(took.count());
   }
   std::sort(times.begin(), times.end());
-  std::cout << fmt::format(
-      R"({{"nodes": {}, "requests": {}, "groups": {}, "actions": {}, "median_ms": {:.2f}, "worst_ms": {:.2f}}})",
-      groups * nodes_each, requests, groups, actions, times[times.size() / 2], times.back())
-            << '\n';
+  std::cout
+      << fmt::format(
+             R"({{"nodes": {}, "requests": {}, "groups": {}, "actions": {}, "median_ms": {:.2f}, "worst_ms": {:.2f}}})",
+             groups * nodes_each,
+             requests,
+             groups,
+             actions,
+             times[times.size() / 2],
+             times.back())
+      << '\n';
 }
 
 }  // namespace

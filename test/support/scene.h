@@ -20,11 +20,12 @@ namespace flex::test {
 inline constexpr std::uint32_t kOff = NODE_STATE_IDLE | NODE_STATE_CLOUD | NODE_STATE_POWERED_DOWN;
 inline constexpr std::uint32_t kComing =
     NODE_STATE_IDLE | NODE_STATE_CLOUD | NODE_STATE_POWERING_UP | NODE_STATE_NO_RESPOND;
-inline constexpr std::uint32_t kComingForJob = NODE_STATE_ALLOCATED | NODE_STATE_CLOUD |
-                                               NODE_STATE_POWERING_UP | NODE_STATE_NO_RESPOND;
+inline constexpr std::uint32_t kComingForJob =
+    NODE_STATE_ALLOCATED | NODE_STATE_CLOUD | NODE_STATE_POWERING_UP | NODE_STATE_NO_RESPOND;
 inline constexpr std::uint32_t kIdle = NODE_STATE_IDLE | NODE_STATE_CLOUD;
 inline constexpr std::uint32_t kBusy = NODE_STATE_ALLOCATED | NODE_STATE_CLOUD;
-inline constexpr std::uint32_t kGoing = NODE_STATE_IDLE | NODE_STATE_CLOUD | NODE_STATE_POWERING_DOWN;
+inline constexpr std::uint32_t kGoing =
+    NODE_STATE_IDLE | NODE_STATE_CLOUD | NODE_STATE_POWERING_DOWN;
 
 inline std::vector<NodeName> names_in(const std::string& hostlist) {
   const auto names = expand_hostlist(hostlist);
@@ -110,7 +111,8 @@ class Scene {
                        const std::string& name = {}) {
     SweptGroup& home = owned();
     std::vector<NodeName> members = names_in(hostlist);
-    ResizeRequest made = request(name.empty() ? "j" + std::to_string(id) + "-x" : name, in, members);
+    ResizeRequest made =
+        request(name.empty() ? "j" + std::to_string(id) + "-x" : name, in, members);
     made.group = home.group.name;
     made.description = request_description(id, members);
     made.created = shot.now - Seconds{60};

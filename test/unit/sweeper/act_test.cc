@@ -58,7 +58,8 @@ Action action(Rule rule, ActionKind what) {
 
 }  // namespace
 
-TEST_CASE("act: requests are made as flex-resume makes them, and each is in the log with its name") {
+TEST_CASE(
+    "act: requests are made as flex-resume makes them, and each is in the log with its name") {
   Stage stage;
   stage.scene.owned();
   stage.scene.waiting_job(7, "a-[0-1]");
@@ -80,7 +81,8 @@ TEST_CASE("act: what the insert's operation says is listened to") {
   stage.settle();
   stage.scene.rounds(2);
   SECTION("for good: the job is held") {
-    stage.cloud.next_operation_error("insert_request", {.code = "INVALID_ARGUMENT", .message = "no"});
+    stage.cloud.next_operation_error("insert_request",
+                                     {.code = "INVALID_ARGUMENT", .message = "no"});
     CHECK(stage.carry_out(stage.scene.actions).failed == 1);
     CHECK(stage.slurm.updates.size() == 3);
     CHECK(stage.slurm.updates[0].what == "admin_comment");
@@ -88,7 +90,8 @@ TEST_CASE("act: what the insert's operation says is listened to") {
     CHECK(stage.slurm.updates[2].what == "node POWER_DOWN_FORCE");
   }
   SECTION("a quota: asked again after a pause") {
-    stage.cloud.next_operation_error("insert_request", {.code = "QUOTA_EXCEEDED", .message = "full"});
+    stage.cloud.next_operation_error("insert_request",
+                                     {.code = "QUOTA_EXCEEDED", .message = "full"});
     CHECK(stage.carry_out(stage.scene.actions).failed == 1);
     CHECK(stage.slurm.updates.empty());
     CHECK(stage.scene.memory.retries.at("j7").next == stage.scene.shot.now + Seconds{60});
@@ -96,14 +99,17 @@ TEST_CASE("act: what the insert's operation says is listened to") {
   }
 }
 
-TEST_CASE("act: cancelling and deleting what is gone is success; the wrong moment is looked at again") {
+TEST_CASE(
+    "act: cancelling and deleting what is gone is success; the wrong moment is looked at again") {
   Stage stage;
   stage.cloud.add_request("hpc-a", "j1-x", {"a-0"}, RequestState::Creating);
   const ActReport report = stage.carry_out(
-      {action(Rule::StaleRequest, CancelRequest{.group = {"hpc-a"}, .request = {"j9-x"}, .nodes = {}, .job = 9}),
+      {action(Rule::StaleRequest,
+              CancelRequest{.group = {"hpc-a"}, .request = {"j9-x"}, .nodes = {}, .job = 9}),
        action(Rule::FinishedRequest, DeleteRequest{.group = {"hpc-a"}, .request = {"j9-x"}}),
        action(Rule::EmptyMig, DeleteGroup{.group = {"hpc-gone"}}),
-       action(Rule::StaleRequest, CancelRequest{.group = {"hpc-a"}, .request = {"j1-x"}, .nodes = {}, .job = 1})});
+       action(Rule::StaleRequest,
+              CancelRequest{.group = {"hpc-a"}, .request = {"j1-x"}, .nodes = {}, .job = 1})});
   CHECK(report.done == 3);
   CHECK(report.again == 1);
   CHECK(report.failed == 0);
@@ -115,7 +121,8 @@ TEST_CASE("act: one failure stops nothing else") {
   stage.cloud.next_error("delete_group", {ErrorKind::Retry, "away"});
   const ActReport report = stage.carry_out(
       {action(Rule::EmptyMig, DeleteGroup{.group = {"hpc-a"}}),
-       action(Rule::StaticNode, UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 2)})});
+       action(Rule::StaticNode,
+              UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 2)})});
   CHECK(report.failed == 1);
   CHECK(report.done == 1);
   CHECK(stage.has_logged("event=action_failed rule=empty_mig"));
@@ -127,7 +134,8 @@ TEST_CASE("act: a node that slurmctld has changed since the look is left alone")
   stage.settle();
   stage.slurm.find_node("a-0")->state = kComingForJob;
   const ActReport report = stage.carry_out({action(
-      Rule::StaleRequest, UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 2), .reason = "x"})});
+      Rule::StaleRequest,
+      UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 2), .reason = "x"})});
   CHECK(report.again == 1);
   REQUIRE(stage.slurm.updates.size() == 1);
   CHECK(stage.slurm.updates[0].nodes == std::vector<NodeName>{{"a-1"}});
@@ -137,8 +145,8 @@ TEST_CASE("act: without slurmctld nothing is written") {
   Stage stage;
   stage.settle();
   stage.slurm.fail_next("load_nodes", {ErrorKind::Retry, "away"});
-  const ActReport report = stage.carry_out(
-      {action(Rule::StaticNode, UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1)})});
+  const ActReport report = stage.carry_out({action(
+      Rule::StaticNode, UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1)})});
   CHECK(report.failed == 1);
   CHECK(stage.slurm.updates.empty());
 }
@@ -148,7 +156,8 @@ TEST_CASE("act: comments come before what moves the job, jobs before nodes") {
   stage.scene.waiting_job(7, "a-0");
   stage.settle();
   const ActReport report = stage.carry_out(
-      {action(Rule::ProvisionTimeout, UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)}),
+      {action(Rule::ProvisionTimeout,
+              UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)}),
        action(Rule::ProvisionTimeout, RequeueJob{.job = 7, .hold = false, .nodes = nodes("a", 1)}),
        action(Rule::ProvisionTimeout, TellJob{.job = 7, .comment = "flex: x"})});
   CHECK(report.done == 3);
@@ -182,25 +191,28 @@ TEST_CASE("act: if that cannot be seen, nothing is done") {
   stage.scene.asked(7, "a-0");
   stage.settle();
   stage.cloud.next_error("fetch_instances", {ErrorKind::Retry, "away"});
-  CHECK(stage.carry_out({action(Rule::KeepWaiting,
-                                UpdateNodes{.request = NodeRequest::PowerUp,
-                                            .nodes = nodes("a", 1),
-                                            .reason = {},
-                                            .only_without_vm = true})})
+  CHECK(stage
+            .carry_out({action(Rule::KeepWaiting,
+                               UpdateNodes{.request = NodeRequest::PowerUp,
+                                           .nodes = nodes("a", 1),
+                                           .reason = {},
+                                           .only_without_vm = true})})
             .done == 0);
   CHECK(stage.slurm.updates.empty());
 }
 
 TEST_CASE("act: the serial log is kept before the VM goes, and its lack does not save the VM") {
   Stage stage;
-  const auto dir = std::filesystem::temp_directory_path() / ("flex-serial-" + std::to_string(::getpid()));
+  const auto dir =
+      std::filesystem::temp_directory_path() / ("flex-serial-" + std::to_string(::getpid()));
   stage.serial_dir = dir.string();
   stage.cloud.add_instance("hpc-a", "a-0");
   stage.cloud.add_instance("hpc-a", "a-1");
   stage.cloud.serial_outputs["a-0"] = "kernel panic";
   const std::vector<Instance> doomed = stage.cloud.groups.at("hpc-a").instances;
-  const ActReport report = stage.carry_out({action(
-      Rule::BootTimeout, DeleteInstances{.group = {"hpc-a"}, .instances = doomed, .keep_serial_log = true})});
+  const ActReport report = stage.carry_out(
+      {action(Rule::BootTimeout,
+              DeleteInstances{.group = {"hpc-a"}, .instances = doomed, .keep_serial_log = true})});
   CHECK(report.done == 1);
   std::string kept;
   for (const auto& file : std::filesystem::directory_iterator(dir)) {
@@ -218,7 +230,8 @@ TEST_CASE("act: SIGTERM ends between actions") {
   stage.is_stopping = true;
   const ActReport report = stage.carry_out(
       {action(Rule::EmptyMig, DeleteGroup{.group = {"hpc-a"}}),
-       action(Rule::StaticNode, UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1)})});
+       action(Rule::StaticNode,
+              UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1)})});
   CHECK(report.done == 0);
   CHECK(stage.cloud.groups.contains("hpc-a"));
   CHECK(stage.slurm.updates.empty());

@@ -16,7 +16,10 @@ TimePoint at(int seconds) {
 TEST_CASE("a sighting counts rounds in a row and remembers the first") {
   Memory memory;
   CHECK_FALSE(memory.see("rule", "x", at(0)).is_twice());
+  CHECK_FALSE(memory.see("rule", "x", at(0)).is_twice());
+  ++memory.round;
   CHECK(memory.see("rule", "x", at(15)).is_twice());
+  ++memory.round;
   CHECK(memory.see("rule", "x", at(30)).age() == Seconds{30});
   CHECK(memory.find("rule", "y") == nullptr);
 }
@@ -24,8 +27,9 @@ TEST_CASE("a sighting counts rounds in a row and remembers the first") {
 TEST_CASE("what is not seen in a round is forgotten") {
   Memory memory;
   memory.see("rule", "x", at(0));
-  memory.see("rule", "y", at(15));
-  memory.forget_unseen(at(15));
+  ++memory.round;
+  memory.see("rule", "y", at(0));
+  memory.forget_unseen();
   CHECK(memory.find("rule", "x") == nullptr);
   CHECK(memory.find("rule", "y") != nullptr);
 }
@@ -33,7 +37,9 @@ TEST_CASE("what is not seen in a round is forgotten") {
 TEST_CASE("a long gap, and a clock that was set back, start anew") {
   Memory memory;
   memory.see("rule", "x", at(0));
+  ++memory.round;
   CHECK_FALSE(memory.see("rule", "x", at(601)).is_twice());
+  ++memory.round;
   CHECK_FALSE(memory.see("rule", "x", at(500)).is_twice());
 }
 
@@ -41,6 +47,7 @@ TEST_CASE("memory is written down and read again") {
   Memory memory;
   memory.last_round = at(3);
   memory.see("rule", "x y/z", at(0));
+  ++memory.round;
   memory.see("rule", "x y/z", at(1));
   memory.retries["j7"] = {.attempts = 2, .next = at(9), .why = "no \"capacity\"\n"};
   memory.raised[{"a-1"}] = {.attempts = 1, .next = at(8), .why = ""};
@@ -57,7 +64,8 @@ TEST_CASE("memory is written down and read again") {
 }
 
 TEST_CASE("anything else is refused, not believed") {
-  for (const char* text : {"", "{", "[]", "{}", R"({"version":2})", R"({"version":1,"sightings":[]})", "nul"}) {
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"version":2})", R"({"version":1,"sightings":[]})", "nul"}) {
     CHECK_FALSE(parse_memory(text));
   }
 }

@@ -6,7 +6,8 @@
 using namespace flex;
 using namespace flex::test;
 
-TEST_CASE("orphan_instance: a powered-down node's VM is deleted after two sightings and the grace") {
+TEST_CASE(
+    "orphan_instance: a powered-down node's VM is deleted after two sightings and the grace") {
   Scene scene;
   scene.vms("a-[0-1]");
   scene.state("a-1", kIdle);
@@ -14,7 +15,8 @@ TEST_CASE("orphan_instance: a powered-down node's VM is deleted after two sighti
   CHECK(scene.round() == Texts{"orphan_instance delete_instances a-0 @hpc-a"});
 }
 
-TEST_CASE("orphan_instance: leaves alone what a node wants, what is going, what a request has queued") {
+TEST_CASE(
+    "orphan_instance: leaves alone what a node wants, what is going, what a request has queued") {
   Scene scene;
   scene.waiting_job(7, "a-0");
   scene.vms("a-0");
@@ -94,7 +96,9 @@ TEST_CASE("empty_mig: not with a VM, an active request, or somebody about to use
     scene.waiting_job(7, "a-0");
     scene.asked(7, "a-0");
   }
-  SECTION("a target size") { scene.owned().group.target_size = 1; }
+  SECTION("a target size") {
+    scene.owned().group.target_size = 1;
+  }
   SECTION("a job about to be resumed") {
     scene.waiting_job(7, "a-0");
     scene.state("a-0", NODE_STATE_ALLOCATED | NODE_STATE_CLOUD | NODE_STATE_POWERED_DOWN);

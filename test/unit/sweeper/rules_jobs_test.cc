@@ -86,12 +86,14 @@ TEST_CASE("job_note: a running job is told when the first of its VMs ends") {
   CHECK(scene.comment(7) == "flex: VMs end 2027-01-15T12:00");
 }
 
-TEST_CASE("job_note: a capped job is told that as well, one between two attempts when the next is") {
+TEST_CASE(
+    "job_note: a capped job is told that as well, one between two attempts when the next is") {
   Scene scene;
   scene.waiting_job(7, "a-0", std::chrono::hours{24 * 8});
   scene.asked(7, "a-0");
   scene.waiting_job(8, "a-1");
-  scene.asked(8, "a-1", RequestState::Failed).error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
+  scene.asked(8, "a-1", RequestState::Failed).error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED",
+                                                       .message = "no capacity"};
   scene.raw_round();
   CHECK_THAT(scene.comment(7), ContainsSubstring("; time limit 8-00:00:00 capped"));
   CHECK_THAT(scene.comment(8), StartsWith("flex: attempt 1 failed: no capacity"));

@@ -6,7 +6,8 @@
 using namespace flex;
 using namespace flex::test;
 
-TEST_CASE("unrequested_node: a job's nodes without a request are asked for on the second sighting") {
+TEST_CASE(
+    "unrequested_node: a job's nodes without a request are asked for on the second sighting") {
   Scene scene;
   scene.waiting_job(7, "a-[0-3]");
   CHECK(scene.round().empty());
@@ -32,7 +33,8 @@ TEST_CASE("unrequested_node: asks under the name that flex-resume would have use
   CHECK(ask.plan.groups[0].spec.name == resume.groups[0].spec.name);
 }
 
-TEST_CASE("unrequested_node: leaves alone what has a request or a VM, and what is not powering up") {
+TEST_CASE(
+    "unrequested_node: leaves alone what has a request or a VM, and what is not powering up") {
   Scene scene;
   scene.waiting_job(7, "a-[0-1]");
   scene.asked(7, "a-[0-1]");
@@ -42,7 +44,8 @@ TEST_CASE("unrequested_node: leaves alone what has a request or a VM, and what i
   CHECK(scene.rounds(3).empty());
 }
 
-TEST_CASE("unrequested_node: a job is asked for only when all of its missing nodes were seen twice") {
+TEST_CASE(
+    "unrequested_node: a job is asked for only when all of its missing nodes were seen twice") {
   Scene scene;
   scene.waiting_job(7, "a-[0-1]");
   scene.state("a-1", kOff);
@@ -62,14 +65,16 @@ TEST_CASE("unrequested_node: a VM that was lost while booting is asked for alone
   CHECK(ask.plan.groups[0].requests[0].dead.size() == 1);
 }
 
-TEST_CASE("unrequested_node: a dynamic node that comes up for nobody is given back after the grace") {
+TEST_CASE(
+    "unrequested_node: a dynamic node that comes up for nobody is given back after the grace") {
   Scene scene;
   scene.state("a-0", kComing);
   CHECK(scene.rounds(12).empty());
   CHECK(scene.round() == Texts{"unrequested_node POWER_DOWN_FORCE a-0"});
 }
 
-TEST_CASE("unrequested_node: a static node is asked for without a job, each with a request of its own") {
+TEST_CASE(
+    "unrequested_node: a static node is asked for without a job, each with a request of its own") {
   Scene scene;
   scene.make_static("a-[0-1]");
   scene.state("a-[0-1]", kComing);
@@ -91,7 +96,8 @@ TEST_CASE("unrequested_node: a name that a foreign group has is refused, not use
   CHECK(ask.plan.refusals[0].error.code == "FOREIGN_GROUP");
 }
 
-TEST_CASE("static_node: powered up at once, one that is drained, down or on its way is left alone") {
+TEST_CASE(
+    "static_node: powered up at once, one that is drained, down or on its way is left alone") {
   Scene scene;
   scene.make_static("a-[0-4]");
   scene.state("a-1", kOff | NODE_STATE_DRAIN);
@@ -111,7 +117,9 @@ TEST_CASE("static_node: its old VM's name must be free first") {
   CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
 }
 
-TEST_CASE("static_node: one that never gets a VM is tried less and less often, one that had one at once") {
+TEST_CASE(
+    "static_node: one that never gets a VM is tried less and less often, one that had one at "
+    "once") {
   Scene scene;
   scene.make_static("a-0");
   CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
@@ -127,7 +135,9 @@ TEST_CASE("static_node: one that never gets a VM is tried less and less often, o
   CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
 }
 
-TEST_CASE("unbacked_node: a running job whose VM is gone is told, and its node is set DOWN and powered down") {
+TEST_CASE(
+    "unbacked_node: a running job whose VM is gone is told, and its node is set DOWN and powered "
+    "down") {
   Scene scene;
   scene.running_job(7, "a-[0-1]");
   scene.vms("a-0");
@@ -157,7 +167,9 @@ TEST_CASE("unbacked_node: after the lease the reason says so") {
   CHECK(scene.comment(7) == "flex: lost a-0: its VM's run duration is over; back in the queue");
 }
 
-TEST_CASE("unbacked_node: an idle node is powered down, one that is on its way down already is left alone") {
+TEST_CASE(
+    "unbacked_node: an idle node is powered down, one that is on its way down already is left "
+    "alone") {
   Scene scene;
   scene.state("a-0", kIdle);
   scene.state("a-1", kIdle | NODE_STATE_POWER_DOWN);
@@ -165,7 +177,9 @@ TEST_CASE("unbacked_node: an idle node is powered down, one that is on its way d
   CHECK(scene.rounds(2) == Texts{"unbacked_node POWER_DOWN_FORCE a-[0,2]"});
 }
 
-TEST_CASE("unbacked_node: a VM that is there, or still going, is left alone; so is a node that is not a cloud's") {
+TEST_CASE(
+    "unbacked_node: a VM that is there, or still going, is left alone; so is a node that is not a "
+    "cloud's") {
   Scene scene;
   scene.running_job(7, "a-[0-1]");
   scene.vms("a-[0-1]");
@@ -254,7 +268,9 @@ TEST_CASE("keep_waiting: the longest ResumeTimeout of a node's partitions counts
   CHECK(scene.rounds(100).empty());
 }
 
-TEST_CASE("boot_timeout: a VM whose node never registers is deleted with its serial log, then asked for again") {
+TEST_CASE(
+    "boot_timeout: a VM whose node never registers is deleted with its serial log, then asked for "
+    "again") {
   Scene scene;
   scene.set().boot_timeout = Seconds{60};
   scene.waiting_job(7, "a-[0-1]");
@@ -302,7 +318,8 @@ TEST_CASE("boot_timeout: after max_boot_failures in a row the nodeset is stopped
   Scene scene = stopped_scene();
   REQUIRE(scene.actions.size() == 3);
   CHECK(scene.comment(7) ==
-        "flex: nodeset a is stopped: 2 boots in a row failed; the job waits until your admin starts it again");
+        "flex: nodeset a is stopped: 2 boots in a row failed; the job waits until your admin "
+        "starts it again");
   CHECK(std::get<UpdateNodes>(scene.actions[2].what).request == NodeRequest::PowerDownForce);
   scene.no_vms();
   scene.end_job(7);
@@ -329,7 +346,9 @@ TEST_CASE("boot_timeout: a boot in between starts the count anew") {
   CHECK_FALSE(scene.memory.stopped.contains("a"));
 }
 
-TEST_CASE("boot_timeout: a stopped nodeset is not asked for, and starts again when an admin undrains a node") {
+TEST_CASE(
+    "boot_timeout: a stopped nodeset is not asked for, and starts again when an admin undrains a "
+    "node") {
   Scene scene = stopped_scene();
   const std::string reason = "flex: nodeset a stopped: 2 boots in a row failed; mend it";
   scene.no_vms();
@@ -338,7 +357,8 @@ TEST_CASE("boot_timeout: a stopped nodeset is not asked for, and starts again wh
   scene.state("a-[0-7]", kOff | NODE_STATE_DRAIN);
   for (Node& node : scene.shot.nodes.items) node.reason = reason;
   scene.waiting_job(8, "a-2");
-  CHECK(scene.rounds(1) == Texts{"boot_timeout comment job=8", "boot_timeout POWER_DOWN_FORCE a-2"});
+  CHECK(scene.rounds(1) ==
+        Texts{"boot_timeout comment job=8", "boot_timeout POWER_DOWN_FORCE a-2"});
   scene.end_job(8);
   scene.state("a-2", kOff | NODE_STATE_DRAIN);
   CHECK(scene.rounds(3).empty());

@@ -6,7 +6,9 @@
 using namespace flex;
 using namespace flex::test;
 
-TEST_CASE("stale_request: a cancelled job's request is cancelled, its nodes given back, the other's stays") {
+TEST_CASE(
+    "stale_request: a cancelled job's request is cancelled, its nodes given back, the other's "
+    "stays") {
   Scene scene;
   scene.waiting_job(7, "a-[0-1]");
   scene.waiting_job(8, "a-[2-3]");
@@ -28,7 +30,9 @@ TEST_CASE("stale_request: one that is being created or served is not cancelled y
   }
 }
 
-TEST_CASE("stale_request: another job that was put on the nodes keeps the request if it lives long enough") {
+TEST_CASE(
+    "stale_request: another job that was put on the nodes keeps the request if it lives long "
+    "enough") {
   Scene scene;
   scene.waiting_job(9, "a-[0-1]", std::chrono::minutes{30});
   scene.asked(7, "a-[0-1]");
@@ -68,10 +72,12 @@ TEST_CASE("failed_request: a time-out is followed by the next attempt after a pa
   Scene scene;
   scene.waiting_job(7, "a-[0-1]");
   ResizeRequest& failed = scene.asked(7, "a-[0-1]", RequestState::Failed);
-  failed.error = {.code = "LIMIT_EXCEEDED",
-                  .message = "Resize request could not provision queued instances in the allocated time."};
+  failed.error = {
+      .code = "LIMIT_EXCEEDED",
+      .message = "Resize request could not provision queued instances in the allocated time."};
   CHECK(scene.rounds(4).empty());
-  CHECK(scene.round() == Texts{"failed_request ask a-[0-1] job=7", "failed_request delete_request @hpc-a/j7-x"});
+  CHECK(scene.round() ==
+        Texts{"failed_request ask a-[0-1] job=7", "failed_request delete_request @hpc-a/j7-x"});
   CHECK(scene.memory.retries.at("j7").attempts == 2);
 }
 
@@ -84,18 +90,22 @@ TEST_CASE("failed_request: the pause doubles, and after the limit the job is giv
   CHECK(scene.rounds(8).empty());
   CHECK(scene.round().size() == 2);
   failed.description = request_description(7, nodes("a", 1), 3);
-  CHECK(scene.round() == Texts{"failed_request give_job_back a-0 job=7", "failed_request delete_request @hpc-a/j7-x"});
+  CHECK(scene.round() == Texts{"failed_request give_job_back a-0 job=7",
+                               "failed_request delete_request @hpc-a/j7-x"});
   CHECK_THAT(std::get<GiveJobBack>(scene.actions.front().what).error.what,
              StartsWith("3 attempts failed, the last with: no capacity"));
 }
 
-TEST_CASE("failed_request: what cannot be mended by waiting is given back at once, another job's not") {
+TEST_CASE(
+    "failed_request: what cannot be mended by waiting is given back at once, another job's not") {
   Scene scene;
   scene.waiting_job(7, "a-[0-1]");
   scene.waiting_job(8, "a-[2-3]");
   scene.asked(8, "a-[2-3]");
-  scene.asked(7, "a-[0-1]", RequestState::Failed).error = {.code = "INVALID_ARGUMENT", .message = "bad"};
-  CHECK(scene.round() == Texts{"failed_request give_job_back a-[0-1] job=7", "failed_request delete_request @hpc-a/j7-x"});
+  scene.asked(7, "a-[0-1]", RequestState::Failed).error = {.code = "INVALID_ARGUMENT",
+                                                           .message = "bad"};
+  CHECK(scene.round() == Texts{"failed_request give_job_back a-[0-1] job=7",
+                               "failed_request delete_request @hpc-a/j7-x"});
 }
 
 TEST_CASE("failed_request: a static node is tried for ever") {
@@ -106,17 +116,20 @@ TEST_CASE("failed_request: a static node is tried for ever") {
   failed.description = request_description(0, nodes("a", 1), 40);
   failed.error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
   CHECK(scene.rounds(120).empty());
-  CHECK(scene.round() == Texts{"failed_request ask a-0", "failed_request delete_request @hpc-a/j0-x"});
+  CHECK(scene.round() ==
+        Texts{"failed_request ask a-0", "failed_request delete_request @hpc-a/j0-x"});
 }
 
-TEST_CASE("failed_request: one that nobody waits for is deleted, one whose node has a new request too") {
+TEST_CASE(
+    "failed_request: one that nobody waits for is deleted, one whose node has a new request too") {
   Scene scene;
   scene.asked(7, "a-0", RequestState::Failed);
   scene.waiting_job(8, "a-1");
   scene.asked(8, "a-1", RequestState::Failed, "j8-old");
   scene.asked(8, "a-1", RequestState::Accepted, "j8-new");
   CHECK(scene.round().empty());
-  CHECK(scene.round() == Texts{"failed_request delete_request @hpc-a/j7-x", "failed_request delete_request @hpc-a/j8-old"});
+  CHECK(scene.round() == Texts{"failed_request delete_request @hpc-a/j7-x",
+                               "failed_request delete_request @hpc-a/j8-old"});
 }
 
 TEST_CASE("provision_timeout: cancelled and requeued, the other job's request stays") {
@@ -143,7 +156,8 @@ TEST_CASE("provision_timeout: on_timeout hold, a job that cannot be requeued, an
   scene.asked(7, "a-0");
   scene.asked(8, "a-1");
   const Texts texts = scene.round();
-  CHECK(std::count(texts.begin(), texts.end(), "provision_timeout requeue_and_hold a-0 job=7") == 1);
+  CHECK(std::count(texts.begin(), texts.end(), "provision_timeout requeue_and_hold a-0 job=7") ==
+        1);
   CHECK(std::count(texts.begin(), texts.end(), "provision_timeout POWER_DOWN_FORCE a-1") == 1);
   CHECK(texts.size() == 7);
   Scene patient;
