@@ -130,7 +130,8 @@ HttpOut Front::handle_batch(const HttpIn& in) {
     std::string_view text(in.body);
     text = text.substr(at, next == std::string::npos ? next : next - at);
     static_cast<void>(take_line(text));
-    const Part part = read_part(text, in.authorization);
+    Part part = read_part(text, in.authorization);
+    part.in.is_gone = in.is_gone;
     const HttpOut out = handle_api(part.in);
     body += fmt::format(
         "--{}\r\nContent-Type: application/http\r\nContent-ID: {}\r\n\r\nHTTP/1.1 {} {}\r\n"

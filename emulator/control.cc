@@ -75,7 +75,7 @@ Json vm_dump(const World& world, const Vm& vm) {
 }
 
 /// True if the state has what the query asks for.
-bool is_reached(const World& world, const HttpIn& in) {
+bool is_reached(const World& world, std::int64_t held, const HttpIn& in) {
   std::int64_t active = 0;
   std::int64_t running = 0;
   std::int64_t pending = 0;
@@ -93,7 +93,7 @@ bool is_reached(const World& world, const HttpIn& in) {
   };
   return is("active_requests", active) && is("vms", static_cast<std::int64_t>(world.vms.size())) &&
          is("running", running) && is("groups", static_cast<std::int64_t>(world.groups.size())) &&
-         is("operations", pending);
+         is("operations", pending) && is("held", held);
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ HttpOut Front::wait_for_state(const HttpIn& in) {
   while (true) {
     world_.tick();
     settle();
-    if (is_reached(world_, in)) return json_out(200, Json{{"reached", true}});
+    if (is_reached(world_, held_, in)) return json_out(200, Json{{"reached", true}});
     const double left = deadline - steady_wall();
     if (left <= 0 || is_stopping_) return json_out(200, Json{{"reached", false}});
     changed_.wait_for(lock, std::chrono::duration<double>(std::min(left, 1.0)));

@@ -13,9 +13,11 @@ namespace flex::emulator {
 
 namespace {
 
-constexpr std::array<std::pair<FaultKind, std::string_view>, 7> kKinds{{
+constexpr std::array<std::pair<FaultKind, std::string_view>, 9> kKinds{{
     {FaultKind::LostReply, "lost_reply"},
     {FaultKind::Reset, "reset"},
+    {FaultKind::HoldBefore, "hold_before"},
+    {FaultKind::HoldAfter, "hold_after"},
     {FaultKind::Unavailable, "503"},
     {FaultKind::TooMany, "429"},
     {FaultKind::OperationError, "operation_error"},

@@ -16,6 +16,8 @@ namespace flex::emulator {
 enum class FaultKind {
   LostReply,       ///< acts, then closes the connection without an answer
   Reset,           ///< closes the connection before acting
+  HoldBefore,      ///< does nothing until the client has closed the connection
+  HoldAfter,       ///< acts, then keeps the answer until the client has closed the connection
   Unavailable,     ///< 503
   TooMany,         ///< 429
   OperationError,  ///< the operation ends with an error

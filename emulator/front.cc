@@ -15,6 +15,8 @@ namespace flex::emulator {
 namespace {
 
 constexpr double kWaitSeconds = 120;  // the API's own bound of a wait
+constexpr double kHoldSeconds = 120;  // longer than any client waits for an answer
+constexpr double kLookSeconds = 0.005;
 constexpr std::size_t kMaxReplays = 200000;
 
 void sleep_ms(double ms) {
@@ -105,28 +107,51 @@ HttpOut Front::serve(const HttpIn& in, JournalEntry& entry) {
   return act(in, std::move(call), plan, latency_ms);
 }
 
+std::optional<HttpOut> Front::strike(const HttpIn& in, const Fault& fault, Call& call) {
+  const auto error = [&fault] {
+    return error_json(fault.code.empty() ? "INTERNAL_ERROR" : fault.code,
+                      fault.message.empty() ? "An injected error." : fault.message);
+  };
+  switch (fault.kind) {
+    case FaultKind::HoldBefore:
+      hold(in);
+      return HttpOut{.is_dropped = true};
+    case FaultKind::Reset:
+      return HttpOut{.is_dropped = true};
+    case FaultKind::Unavailable:
+      return json_out(503, refuse(503, "backendError", "Backend Error").body);
+    case FaultKind::TooMany: {
+      HttpOut out = json_out(429, refuse(429, "rateLimitExceeded", "Rate Limit Exceeded").body);
+      out.headers.emplace_back("Retry-After", std::to_string(fault.retry_after));
+      return out;
+    }
+    case FaultKind::OperationError:
+      call.operation_fault = error();
+      break;
+    case FaultKind::RequestFailed:
+      call.request_fault = error();
+      break;
+    case FaultKind::LostReply:
+    case FaultKind::HoldAfter:
+    case FaultKind::Latency:
+      break;
+  }
+  return std::nullopt;
+}
+
 HttpOut Front::act(const HttpIn& in, Call call, const FaultPlan& plan, double latency_ms) {
   sleep_ms(latency_ms / 2);
   if (plan.fault) {
-    const Fault& fault = *plan.fault;
-    if (fault.kind == FaultKind::Reset) return {.is_dropped = true};
-    if (fault.kind == FaultKind::Unavailable || fault.kind == FaultKind::TooMany) {
-      sleep_ms(latency_ms / 2);
-      const bool is_503 = fault.kind == FaultKind::Unavailable;
-      const Reply reply = is_503 ? refuse(503, "backendError", "Backend Error")
-                                 : refuse(429, "rateLimitExceeded", "Rate Limit Exceeded");
-      HttpOut out = json_out(reply.status, reply.body);
-      if (!is_503) out.headers.emplace_back("Retry-After", std::to_string(fault.retry_after));
-      return out;
+    if (auto out = strike(in, *plan.fault, call)) {
+      if (!out->is_dropped) sleep_ms(latency_ms / 2);
+      return *std::move(out);
     }
-    const std::string code = fault.code.empty() ? "INTERNAL_ERROR" : fault.code;
-    const std::string message = fault.message.empty() ? "An injected error." : fault.message;
-    if (fault.kind == FaultKind::OperationError) call.operation_fault = error_json(code, message);
-    if (fault.kind == FaultKind::RequestFailed) call.request_fault = error_json(code, message);
   }
   const auto reply = run(call, in);
   sleep_ms(latency_ms / 2);
-  if (!reply || (plan.fault && plan.fault->kind == FaultKind::LostReply))
+  const auto befalls = [&plan](FaultKind kind) { return plan.fault && plan.fault->kind == kind; };
+  if (befalls(FaultKind::HoldAfter)) hold(in);
+  if (!reply || befalls(FaultKind::LostReply) || befalls(FaultKind::HoldAfter))
     return {.is_dropped = true};
   const auto fields = call.query.find("fields");
   return reply_out(*reply, fields == call.query.end() ? std::string() : fields->second);
@@ -178,6 +203,17 @@ void Front::wait_for_operation(std::unique_lock<std::mutex>& lock, const Call& c
     changed_.wait_for(lock, std::chrono::duration<double>(until - now));
   }
   settle();
+}
+
+void Front::hold(const HttpIn& in) {
+  const double deadline = steady_wall() + kHoldSeconds;
+  std::unique_lock lock(mutex_);
+  ++held_;
+  changed_.notify_all();
+  while (!is_stopping_ && steady_wall() < deadline && !(in.is_gone && in.is_gone()))
+    changed_.wait_for(lock, std::chrono::duration<double>(kLookSeconds));
+  --held_;
+  changed_.notify_all();
 }
 
 double Front::latency_of(const std::string& method) {

@@ -30,6 +30,7 @@ struct HttpIn {
   std::string content_type{};
   std::string origin{};  ///< set by browsers: a page must not drive the emulator
   std::string body{};
+  std::function<bool()> is_gone{};  ///< true: the client has closed the connection
 };
 
 struct HttpOut {
@@ -59,9 +60,12 @@ class Front {
  private:
   HttpOut handle_api(const HttpIn& in);
   HttpOut serve(const HttpIn& in, JournalEntry& entry);
+  /// What the fault makes of the call before it acts; nothing: it acts, with the fault in it.
+  std::optional<HttpOut> strike(const HttpIn& in, const Fault& fault, Call& call);
   HttpOut act(const HttpIn& in, Call call, const FaultPlan& plan, double latency_ms);
   /// Nothing once the emulator is ending.
   std::optional<Reply> run(Call& call, const HttpIn& in);
+  void hold(const HttpIn& in);
   void wait_for_operation(std::unique_lock<std::mutex>& lock, const Call& call);
   [[nodiscard]] std::optional<Reply> check_access(const HttpIn& in, const Route& route);
   [[nodiscard]] double latency_of(const std::string& method);
@@ -91,6 +95,7 @@ class Front {
   HookRunner hooks_{};
   std::unordered_map<std::string, std::string> replays_{};  ///< method, path, requestId: operation
   std::set<std::string> tokens_{};
+  std::int64_t held_ = 0;  ///< calls that a fault holds now
   std::string state_file_;
   std::mutex save_mutex_{};
   std::uint64_t saved_ = 0;

@@ -5,6 +5,7 @@
 #include <httplib.h>
 
 #include <arpa/inet.h>
+#include <cerrno>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -24,8 +25,8 @@ int port_of(const sockaddr_storage& address) {
   return -1;
 }
 
-/// httplib always answers. To answer nothing, the connection is found by its peer's port and shut.
-void drop_connection(int local_port, int peer_port) {
+/// httplib does not show its connections: this one is found by its peer's port. -1: it is gone.
+int find_connection(int local_port, int peer_port) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   const int last = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 65536));
@@ -37,9 +38,22 @@ void drop_connection(int local_port, int peer_port) {
     size = sizeof peer;
     if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
     if (port_of(local) != local_port || port_of(peer) != peer_port) continue;
-    shutdown(fd, SHUT_RDWR);
-    return;
+    return fd;
   }
+  return -1;
+}
+
+/// httplib always answers. To answer nothing, the connection is shut.
+void drop_connection(int local_port, int peer_port) {
+  const int fd = find_connection(local_port, peer_port);
+  if (fd >= 0) shutdown(fd, SHUT_RDWR);
+}
+
+/// True once the client has closed the connection, or died.
+bool is_closed(int fd) {
+  char byte = 0;
+  const ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 HttpIn read_request(const httplib::Request& request) {
@@ -64,7 +78,13 @@ struct Server::Impl {
   int port = 0;
 
   void answer(const httplib::Request& request, httplib::Response& response) {
-    HttpOut out = front.handle(read_request(request));
+    HttpIn in = read_request(request);
+    // Looked for only by a call that is held; the connection stays this thread's until it answers.
+    in.is_gone = [this, peer = request.remote_port, fd = -1]() mutable {
+      if (fd < 0) fd = find_connection(port, peer);
+      return fd < 0 || is_closed(fd);
+    };
+    HttpOut out = front.handle(in);
     if (out.is_dropped) {
       drop_connection(port, request.remote_port);
       response.set_header("Connection", "close");

@@ -4,7 +4,9 @@
 
 Usage: emulator_test.py PROGRAM SOURCE_ROOT
 """
+import json
 import os
+import socket
 import sys
 import time
 import traceback
@@ -254,6 +256,28 @@ def faults_strike_as_ordered():
         assert [e['fault'] for e in journal if e['fault']][:3] == ['503', '503', '429']
         assert {e['method'] for e in journal} >= {insert, 'regionOperations.wait'}
         assert emulator.call('POST', '/_emulator/faults', {'kind': 'nonsense'})[0] == 400
+
+
+def a_call_is_held_until_its_client_dies():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        for kind, name, is_there in (('hold_before', 'before', 404), ('hold_after', 'after', 200)):
+            emulator.control('faults', {'method': 'regionInstanceGroupManagers.insert', 'kind': kind})
+            body = json.dumps({**GROUP, 'name': name})
+            with socket.create_connection(('127.0.0.1', emulator.port)) as client:
+                client.sendall(('POST %s%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t\r\nContent-Length: %d\r\n\r\n%s'
+                                % (api.base, GROUPS, len(body), body)).encode())
+                emulator.wait(held=1)
+                assert emulator.control('faults')[-1]['hits'] == 1
+                assert api.call('GET', GROUPS + '/' + name)[0] == is_there
+                client.settimeout(0.1)
+                try:
+                    raise AssertionError(client.recv(1))
+                except TimeoutError:
+                    pass
+            emulator.wait(held=0)
+            assert api.call('GET', GROUPS + '/' + name)[0] == is_there
+            assert [(e['fault'], e['status']) for e in emulator.control('journal') if e['fault']][-1] == (kind, 0)
 
 
 def answers_are_quick_and_waits_end_on_time():

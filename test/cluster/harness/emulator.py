@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REGION = "us-central1"
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 # A VM must not register in the second of the resume call: slurmctld would take it for an old boot.
 DEFAULTS = {"latency_ms": 0, "operation_ms": 50, "boot_delay_ms": 2000, "auto_templates": False,
             "templates": [{"name": "flex-template"}], "strict_tokens": True, "eta_seconds": 3600}
@@ -47,10 +48,11 @@ def requests_in(state):
 
 
 class Emulator:
-    """Started by Cluster; its hook starts and ends a slurmd for each VM."""
+    """Started by Cluster; its hook starts and ends a slurmd for each VM. `name`: of its files, where
+    there are several."""
 
-    def __init__(self, program, **settings):
-        self.program = Path(program)
+    def __init__(self, program, name="emulator", **settings):
+        self.program, self.name = Path(program), name
         self.settings = {**DEFAULTS, **settings}
         self.url = ""
         self.earlier = []  # the journals of those that were stopped or killed
@@ -69,18 +71,18 @@ class Emulator:
     def start_again(self):
         """On the same port and with the world that it left."""
         sandbox = self._sandbox
-        settings = {**self.settings, "hook": [str(sandbox.dir / "bin" / "vm_hook")]}
-        config = sandbox.write("etc/emulator.json", json.dumps(settings))
-        port_file = sandbox.dir / "run" / "emulator.port"
+        settings = {"hook": [str(sandbox.dir / "bin" / "vm_hook")], **self.settings}
+        config = sandbox.write(f"etc/{self.name}.json", json.dumps(settings))
+        port_file = sandbox.dir / "run" / f"{self.name}.port"
         port_file.unlink(missing_ok=True)
         self._token = ""
         self._child = sandbox.spawn(
             [sandbox.dir / "bin" / self.program.name, "--port", self._port, "--port-file", port_file,
-             "--config", config, "--state", sandbox.dir / "run" / "emulator.state"], "emulator.log")
+             "--config", config, "--state", sandbox.dir / "run" / f"{self.name}.state"], f"{self.name}.log")
         deadline = time.monotonic() + 20
         while not (port_file.exists() and port_file.read_text(encoding="utf-8").strip()):
             if self._child.poll() is not None or time.monotonic() > deadline:
-                log = (sandbox.dir / "log" / "emulator.log").read_text(encoding="utf-8")
+                log = (sandbox.dir / "log" / f"{self.name}.log").read_text(encoding="utf-8")
                 raise RuntimeError(f"the emulator did not start\n{log}")
             time.sleep(0.02)
         self.url = f"http://127.0.0.1:{self._port}"
@@ -111,9 +113,8 @@ class Emulator:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=verb,
                                          headers={"Content-Type": "application/json", **(headers or {})})
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=30) as answer:
+            with OPENER.open(request, timeout=30) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{verb} {path}: {error.code} {error.read().decode()}") from error
@@ -124,8 +125,7 @@ class Emulator:
             form = urllib.parse.urlencode({"grant_type": "refresh_token", "refresh_token": "test",
                                            "client_id": "test", "client_secret": "test"}).encode()
             request = urllib.request.Request(f"{self.url}/_emulator/oauth/token", data=form)
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            with opener.open(request, timeout=30) as answer:
+            with OPENER.open(request, timeout=30) as answer:
                 self._token = json.loads(answer.read())["access_token"]
         return self._call(verb, f"/compute/v1/projects/flex-test/{path}", body,
                           {"Authorization": f"Bearer {self._token}"})
@@ -158,6 +158,11 @@ class Emulator:
         """The VM vanishes as on a host error; its entry stays in the group."""
         return self._call("POST", "/_emulator/kill_instance", {"name": name})
 
+    def wait(self, timeout=10, **wanted):
+        """True as soon as all that is named is so: operations=0, running=4, held=1, …"""
+        query = urllib.parse.urlencode({"timeout": timeout, **wanted})
+        return self._call("GET", f"/_emulator/wait?{query}")["reached"]
+
     def advance(self, seconds):
         """Moves the time of leases."""
         return self._call("POST", "/_emulator/advance", {"seconds": seconds})
@@ -165,6 +170,9 @@ class Emulator:
     def reset(self):
         """All state away; settings stay."""
         return self._call("POST", "/_emulator/reset", {})
+
+    def clear_journal(self):
+        return self._call("DELETE", "/_emulator/journal")
 
     def journal(self, since=0):
         return self._call("GET", f"/_emulator/journal?since={since}")
