@@ -56,8 +56,11 @@ void raise_attempt(RequestKey& key, const IsTaken& is_taken) {
 
 class Planner {
  public:
-  Planner(const Config& config, const std::string& cluster, const FleetView& fleet)
-      : config_(config), cluster_(cluster), fleet_(fleet) {
+  Planner(const Config& config,
+          const std::string& cluster,
+          const FleetView& fleet,
+          std::uint32_t first_attempt)
+      : config_(config), cluster_(cluster), fleet_(fleet), first_attempt_(first_attempt) {
     for (const auto& [index, view] : fleet) {
       holdings_[index] = holdings_of(view, cluster, config.nodesets[index].name);
     }
@@ -149,7 +152,7 @@ class Planner {
                               .nodeset = nodeset.name,
                               .job = id,
                               .restart_count = ask.job == nullptr ? 0 : ask.job->restart_count,
-                              .attempt = 1,
+                              .attempt = first_attempt_,
                               .nodes = {begin, end}});
       request.spec = {
           .name = request_name(request.key),
@@ -229,6 +232,7 @@ class Planner {
   const Config& config_;
   const std::string& cluster_;
   const FleetView& fleet_;
+  std::uint32_t first_attempt_;
   std::map<std::size_t, Holdings> holdings_{};
   std::map<MigName, GroupPlan> groups_{};
   std::map<MigName, std::unordered_set<RequestName>> taken_{};
@@ -248,8 +252,9 @@ void next_free_attempt(RequestKey& key, const std::vector<ResizeRequest>& taken)
 ResumePlan plan_resume(const Config& config,
                        const std::string& cluster,
                        const Demand& demand,
-                       const FleetView& fleet) {
-  Planner planner{config, cluster, fleet};
+                       const FleetView& fleet,
+                       std::uint32_t first_attempt) {
+  Planner planner{config, cluster, fleet, first_attempt};
   for (const Demand::JobNodes& wanted : demand.jobs) planner.add_job(wanted);
   for (const NodeName& node : demand.jobless) planner.add_jobless(node);
   return planner.finish();

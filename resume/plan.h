@@ -63,6 +63,7 @@ void next_free_attempt(RequestKey& key, const std::vector<ResizeRequest>& taken)
 [[nodiscard]] ResumePlan plan_resume(const Config& config,
                                      const std::string& cluster,
                                      const Demand& demand,
-                                     const FleetView& fleet);
+                                     const FleetView& fleet,
+                                     std::uint32_t first_attempt = 1);
 
 }  // namespace flex

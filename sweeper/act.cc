@@ -41,10 +41,17 @@ std::string describe(const Action& action) {
 
 ActReport act(Actor& actor, const std::vector<Action>& actions) {
   ActReport report;
-  for (const Action& action : actions) log_action(actor.log, action);
   if (actions.empty() || actor.should_stop()) return report;
-  act_on_cloud(actor, actions, report);
-  if (!actor.should_stop()) act_on_slurm(actor, actions, report);
+  std::vector<Action> urgent;
+  std::vector<Action> rest;
+  for (const Action& action : actions) {
+    log_action(actor.log, action);
+    // A job whose VM is gone does not wait until Google has answered all requests.
+    (action.rule == Rule::UnbackedNode ? urgent : rest).push_back(action);
+  }
+  act_on_slurm(actor, urgent, report);
+  act_on_cloud(actor, rest, report);
+  if (!actor.should_stop()) act_on_slurm(actor, rest, report);
   return report;
 }
 

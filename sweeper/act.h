@@ -14,9 +14,17 @@
 
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace flex {
+
+/// What was asked of Compute Engine, and what it said: jobs that cannot be served are given back.
+struct Asked {
+  Demand demand{};
+  ResumePlan plan{};
+  std::vector<RequestOutcome> outcomes{};
+};
 
 struct Actor {
   const Config& config;
@@ -27,6 +35,9 @@ struct Actor {
   const Log& log;
   std::string serial_dir{};           ///< where serial logs are kept; empty: nowhere
   std::function<bool()> should_stop;  ///< asked between actions
+  Asked asked{};
+  /// Their request could not be cancelled because it is just being served.
+  std::unordered_set<NodeName> served{};
 };
 
 struct ActReport {
@@ -43,7 +54,7 @@ struct ActReport {
 /// The log line's fields of an action, also what --dry-run prints.
 [[nodiscard]] std::string describe(const Action& action);
 
-// ---- the two halves, in their order ----
+// ---- the two halves ----
 void act_on_cloud(Actor& actor, const std::vector<Action>& actions, ActReport& report);
 void act_on_slurm(Actor& actor, const std::vector<Action>& actions, ActReport& report);
 

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 namespace flex {
@@ -35,21 +37,17 @@ class CloudActor {
     } else if (const auto* doomed = std::get_if<DeleteInstances>(&action.what)) {
       remove(action, *doomed);
     } else if (const auto* ask = std::get_if<AskForNodes>(&action.what)) {
-      asks_.emplace_back(&action, ask);
+      asks_.push_back(ask);
     }
   }
 
   /// Runs all that was started, the requests for VMs among it.
   void run() {
-    ResumePlan plan;
-    Demand demand;
-    for (const auto& [action, ask] : asks_) merge(plan, demand, *ask);
-    const std::vector<RequestOutcome> outcomes = apply_to_cloud(actor_.cloud, plan, kWait);
-    for (const RequestOutcome& outcome : outcomes) note(outcome);
-    for (const Refusal& refusal : plan.refusals) note(refusal);
-    // Jobs that cannot be served are given back as flex-resume does it.
-    if (!asks_.empty() && !apply_to_slurm(actor_.scheduler, {demand, plan, outcomes}, actor_.log))
-      ++report_.failed;
+    Asked& asked = actor_.asked;
+    for (const AskForNodes* ask : asks_) merge(asked.plan, asked.demand, *ask);
+    asked.outcomes = apply_to_cloud(actor_.cloud, asked.plan, kWait);
+    for (const RequestOutcome& outcome : asked.outcomes) note(outcome);
+    for (const Refusal& refusal : asked.plan.refusals) note(refusal);
   }
 
  private:
@@ -64,6 +62,10 @@ class CloudActor {
 
   void fail(const Action& action, const Error& error) {
     const bool is_again = error.kind == ErrorKind::Precondition;
+    if (is_again && action.rule == Rule::ProvisionTimeout) {
+      const std::vector<NodeName> nodes = nodes_of(action);
+      actor_.served.insert(nodes.begin(), nodes.end());
+    }
     ++(is_again ? report_.again : report_.failed);
     actor_.log.warning(is_again ? "action_again" : "action_failed",
                        {{"rule", to_string(action.rule)},
@@ -104,6 +106,21 @@ class CloudActor {
       return actor_.log.warning("no_serial_log",
                                 {{"nodes", instance.name}, {"why", done.error().what}});
     actor_.log.info("serial_log", {{"nodes", instance.name}, {"file", path}});
+    prune_serial_logs();
+  }
+
+  /// Keeps the newest.
+  void prune_serial_logs() const {
+    constexpr std::size_t kMostLogs = 100;
+    namespace fs = std::filesystem;
+    std::error_code error;
+    std::vector<std::pair<fs::file_time_type, fs::path>> logs;
+    for (fs::directory_iterator at(actor_.serial_dir, error), end; !error && at != end;
+         at.increment(error))
+      logs.emplace_back(at->last_write_time(error), at->path());
+    if (logs.size() <= kMostLogs) return;
+    std::sort(logs.begin(), logs.end());
+    for (std::size_t i = 0; i < logs.size() - kMostLogs; ++i) fs::remove(logs[i].second, error);
   }
 
   static void merge(ResumePlan& plan, Demand& demand, const AskForNodes& ask) {
@@ -143,27 +160,14 @@ class CloudActor {
     note({.job = outcome.request.job, .nodes = spec.nodes, .error = outcome.error});
   }
 
-  /// A refusal that will pass is not met again at once.
   void note(const Refusal& refusal) {
     ++report_.failed;
-    const std::string key = retry_key(refusal.job, refusal.nodes.front());
+    const NodeName& first = refusal.nodes.front();
     std::string then = "the job is given back";
-    if (is_permanent(refusal.error)) {
-      actor_.memory.retries.erase(key);
-    } else {
-      then = "asked again in the next round";
-      const bool is_slow =
-          refusal.error.kind == ErrorKind::Quota || refusal.error.kind == ErrorKind::NoCapacity;
-      if (is_slow) {
-        const NodesetConfig& nodeset =
-            actor_.config.nodesets[actor_.config.find(refusal.nodes.front())->nodeset];
-        RetryState& retry = actor_.memory.retries[key];
-        const Seconds delay = retry_delay(nodeset.retry, ++retry.attempts);
-        retry.next = actor_.shot.now + delay;
-        retry.why = refusal.error.what;
-        then = fmt::format("asked again after {}", format_slurm_time(delay));
-      }
-    }
+    if (is_permanent(refusal.error))
+      actor_.memory.retries.erase(first);
+    else
+      then = fmt::format("asked again after {}", format_slurm_time(postpone(first, refusal.error)));
     actor_.log.error("request_failed",
                      {{"job", refusal.job},
                       {"nodes", fold_hostlist(refusal.nodes)},
@@ -173,9 +177,22 @@ class CloudActor {
                       {"then", then}});
   }
 
+  /// A refusal that will pass is not met again at once: passing trouble after a round or two, a
+  /// quota or an answer that makes no sense after longer.
+  Seconds postpone(const NodeName& node, const Error& error) {
+    RetryConfig policy = actor_.config.nodesets[actor_.config.find(node)->nodeset].retry;
+    const bool is_short = error.kind == ErrorKind::Retry || error.kind == ErrorKind::Precondition;
+    if (is_short) policy.base = std::min(policy.base, actor_.config.sweeper.interval);
+    RetryState& retry = actor_.memory.retries[node];
+    const Seconds delay = pause_after(policy, ++retry.refusals);
+    retry.next = actor_.shot.now + delay;
+    retry.why = error.what;
+    return delay;
+  }
+
   Actor& actor_;
   ActReport& report_;
-  std::vector<std::pair<const Action*, const AskForNodes*>> asks_{};
+  std::vector<const AskForNodes*> asks_{};
 };
 
 }  // namespace

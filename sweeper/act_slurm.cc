@@ -6,6 +6,7 @@
 #include "sweeper/act.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,25 +21,22 @@ class SlurmActor {
   SlurmActor(Actor& actor, ActReport& report) : actor_(actor), report_(report) {}
 
   /// False if slurmctld does not answer: then nothing is written.
-  bool prepare(const std::vector<Action>& actions) {
-    const bool is_needed = std::any_of(actions.begin(), actions.end(), [](const Action& action) {
-      return !std::holds_alternative<TellJob>(action.what) && touches_slurm(action);
-    });
-    if (!is_needed) return true;
-    auto now = actor_.scheduler.load_nodes();
-    if (!now) {
-      actor_.log.warning(
-          "action_failed",
-          {{"why", now.error().what}, {"then", "slurmctld is told in the next round"}});
-      ++report_.failed;
-      return false;
-    }
+  bool prepare() {
+    const auto nodes = actor_.scheduler.load_nodes();
+    if (!nodes) return give_up(nodes.error());
+    const auto jobs = actor_.scheduler.load_all_jobs();
+    if (!jobs) return give_up(jobs.error());
     std::unordered_map<NodeName, const Node*> before;
     for (const Node& node : actor_.shot.nodes.items) before[node.name] = &node;
-    for (const Node& node : *now) {
+    for (const Node& node : *nodes) {
       const auto found = before.find(node.name);
       if (found == before.end() || has_changed(*found->second, node)) changed_.insert(node.name);
     }
+    const Holders then = holders_of(actor_.shot.jobs.items);
+    const Holders now = holders_of(*jobs);
+    note_other_holders(then, now);
+    note_other_holders(now, then);
+    changed_.insert(actor_.served.begin(), actor_.served.end());
     return true;
   }
 
@@ -47,7 +45,8 @@ class SlurmActor {
       if (finish(action, actor_.scheduler.set_admin_comment(tell->job, tell->comment)))
         actor_.memory.notes[tell->job] = actor_.shot.now;
     } else if (const auto* back = std::get_if<GiveJobBack>(&action.what)) {
-      give_back(action, *back);
+      if (any_changed(back->job.nodes)) return postpone(action);
+      refuse(back->job, {.job = back->job.job.id, .nodes = back->job.nodes, .error = back->error});
     } else if (const auto* requeue = std::get_if<RequeueJob>(&action.what)) {
       if (any_changed(requeue->nodes)) return postpone(action);
       if (!requeued_.insert(requeue->job).second) return;  // another part of the same job
@@ -59,6 +58,29 @@ class SlurmActor {
       update_nodes(action, *update);
     }
   }
+
+  /// All jobs that cannot be served, as flex-resume gives them back: those of failed requests, and
+  /// those whose new request was refused. Together, because the parts of a heterogeneous job are
+  /// one.
+  void give_back() {
+    Asked& asked = actor_.asked;
+    const auto has_moved = [&](const std::vector<NodeName>& nodes) { return any_changed(nodes); };
+    std::erase_if(asked.outcomes, [&](const RequestOutcome& outcome) {
+      return has_moved(outcome.request.spec.nodes);
+    });
+    std::erase_if(asked.plan.refusals,
+                  [&](const Refusal& refusal) { return has_moved(refusal.nodes); });
+    for (const Demand::JobNodes& job : refused_.jobs) asked.demand.jobs.push_back(job);
+    for (const Refusal& refusal : refusals_) asked.plan.refusals.push_back(refusal);
+    if (asked.outcomes.empty() && asked.plan.refusals.empty() && asked.plan.capped.empty()) return;
+    const bool ok =
+        apply_to_slurm(actor_.scheduler, {asked.demand, asked.plan, asked.outcomes}, actor_.log);
+    (ok ? report_.done : report_.failed) += ok ? refusals_.size() : 1;
+    actor_.asked = {};
+  }
+
+  /// slurmctld does not answer any more: each further call would take its time to say so.
+  [[nodiscard]] bool is_away() const { return is_away_; }
 
   static bool touches_slurm(const Action& action) {
     return std::holds_alternative<TellJob>(action.what) ||
@@ -72,10 +94,43 @@ class SlurmActor {
     if (std::holds_alternative<TellJob>(action.what)) return 0;
     if (std::holds_alternative<GiveJobBack>(action.what)) return 1;
     if (std::holds_alternative<RequeueJob>(action.what)) return 2;
-    return 3;
+    return kNodes;
   }
 
+  static constexpr int kNodes = 3;
+
  private:
+  using Holders = std::unordered_map<NodeName, std::set<std::pair<JobId, std::uint32_t>>>;
+
+  /// Which jobs have which nodes, and in which of their lives.
+  static Holders holders_of(const std::vector<Job>& jobs) {
+    Holders holders;
+    for (const Job& job : jobs) {
+      if (!holds_nodes(job)) continue;
+      for (const NodeName& node : job.nodes) holders[node].emplace(job.id, job.restart_count);
+    }
+    return holders;
+  }
+
+  void note_other_holders(const Holders& some, const Holders& others) {
+    for (const auto& [node, jobs] : some) {
+      const auto found = others.find(node);
+      if (found == others.end() || found->second != jobs) changed_.insert(node);
+    }
+  }
+
+  bool give_up(const Error& error) {
+    actor_.log.warning("action_failed",
+                       {{"why", error.what}, {"then", "slurmctld is told in the next round"}});
+    ++report_.failed;
+    return false;
+  }
+
+  void refuse(const Demand::JobNodes& job, Refusal refusal) {
+    refused_.jobs.push_back(job);
+    refusals_.push_back(std::move(refusal));
+  }
+
   static bool has_changed(const Node& before, const Node& now) {
     return is_allocated(before) != is_allocated(now) || is_idle(before) != is_idle(now) ||
            is_down(before) != is_down(now) || is_powering_up(before) != is_powering_up(now) ||
@@ -99,6 +154,7 @@ class SlurmActor {
     const bool is_passing =
         got.error().kind == ErrorKind::NotFound || got.error().kind == ErrorKind::Precondition;
     ++(is_passing ? report_.again : report_.failed);
+    is_away_ = is_away_ || got.error().kind == ErrorKind::Retry;
     actor_.log.warning(is_passing ? "action_again" : "action_failed",
                        {{"rule", to_string(action.rule)},
                         {"what", kind_text(action)},
@@ -118,16 +174,6 @@ class SlurmActor {
                      {"job", job_of(action)},
                      {"nodes", fold_hostlist(nodes_of(action))},
                      {"why", "slurmctld has changed the node since it was looked at"}});
-  }
-
-  void give_back(const Action& action, const GiveJobBack& back) {
-    if (any_changed(back.job.nodes)) return postpone(action);
-    Demand demand;
-    demand.jobs.push_back(back.job);
-    ResumePlan plan;
-    plan.refusals.push_back({.job = back.job.job.id, .nodes = back.job.nodes, .error = back.error});
-    ++(apply_to_slurm(actor_.scheduler, {demand, plan, {}}, actor_.log) ? report_.done
-                                                                        : report_.failed);
   }
 
   void update_nodes(const Action& action, const UpdateNodes& update) {
@@ -153,6 +199,7 @@ class SlurmActor {
       nodesets.insert(actor_.config.nodesets[actor_.config.find(node)->nodeset].name);
     std::unordered_set<NodeName> backed;
     bool is_complete = true;
+    actor_.cloud.set_deadline(std::chrono::steady_clock::now() + actor_.config.api.call_timeout);
     for (const SweptGroup& group : actor_.shot.groups) {
       if (!nodesets.contains(group.nodeset)) continue;
       actor_.cloud.fetch_instances(group.group.name, [&](const Result<std::vector<Instance>>& got) {
@@ -166,7 +213,14 @@ class SlurmActor {
       });
     }
     actor_.cloud.run();
-    if (!is_complete) return nodes.clear();
+    if (!is_complete) {
+      actor_.log.warning("action_again",
+                         {{"rule", to_string(Rule::KeepWaiting)},
+                          {"nodes", fold_hostlist(nodes)},
+                          {"why", "whether they have VMs by now cannot be seen"}});
+      ++report_.again;
+      return nodes.clear();
+    }
     std::erase_if(nodes, [&](const NodeName& node) { return backed.contains(node); });
   }
 
@@ -174,6 +228,9 @@ class SlurmActor {
   ActReport& report_;
   std::unordered_set<NodeName> changed_{};
   std::set<JobId> requeued_{};
+  Demand refused_{};
+  std::vector<Refusal> refusals_{};
+  bool is_away_ = false;
 };
 
 }  // namespace
@@ -183,16 +240,29 @@ void act_on_slurm(Actor& actor, const std::vector<Action>& actions, ActReport& r
   for (const Action& action : actions) {
     if (SlurmActor::touches_slurm(action)) ordered.push_back(&action);
   }
-  if (ordered.empty()) return;
+  const bool has_asked = !actor.asked.outcomes.empty() || !actor.asked.plan.refusals.empty();
+  if (ordered.empty() && !has_asked) return;
   std::stable_sort(ordered.begin(), ordered.end(), [](const Action* left, const Action* right) {
     return SlurmActor::order(*left) < SlurmActor::order(*right);
   });
   SlurmActor slurm{actor, report};
-  if (!slurm.prepare(actions)) return;
-  for (const Action* action : ordered) {
-    if (actor.should_stop()) return;
-    slurm.carry_out(*action);
-  }
+  const bool is_only_telling =
+      !has_asked && std::all_of(ordered.begin(), ordered.end(), [](const Action* action) {
+        return std::holds_alternative<TellJob>(action->what);
+      });
+  if (!is_only_telling && !slurm.prepare()) return;
+  const auto first_node =
+      std::stable_partition(ordered.begin(), ordered.end(), [](const Action* action) {
+        return SlurmActor::order(*action) < SlurmActor::kNodes;
+      });
+  const auto carry_out = [&](auto begin, auto end) {
+    for (auto at = begin; at != end && !actor.should_stop() && !slurm.is_away(); ++at)
+      slurm.carry_out(**at);
+  };
+  carry_out(ordered.begin(), first_node);
+  if (actor.should_stop() || slurm.is_away()) return;
+  slurm.give_back();
+  carry_out(first_node, ordered.end());
 }
 
 }  // namespace flex

@@ -4,7 +4,6 @@
 #include "sweeper/rules.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_set>
 #include <utility>
 
@@ -29,28 +28,42 @@ constexpr void (*kRules[])(Round&) = {
     job_note,
 };
 
-JobId job_of_key(const std::string& key) {
-  JobId job = 0;
-  if (key.size() < 2 || key.front() != 'j') return 0;
-  const auto [end, status] = std::from_chars(key.data() + 1, key.data() + key.size(), job);
-  return status == std::errc{} && end == key.data() + key.size() ? job : 0;
-}
-
-/// What is remembered of jobs and nodes that are over.
-void forget_gone(Memory& memory, const Config& config, const Snapshot& shot) {
+/// What is remembered of jobs, nodes and nodesets that are over.
+void forget_gone(Memory& memory,
+                 const Config& config,
+                 const Snapshot& shot,
+                 const Picture& picture) {
   std::unordered_set<JobId> alive;
   for (const Job& job : shot.jobs.items) {
     if (!job.is_finished) alive.insert(job.id);
   }
   std::erase_if(memory.notes, [&](const auto& entry) { return !alive.contains(entry.first); });
+  // Trouble is over when the VM is there, or when nobody waits for it.
   std::erase_if(memory.retries, [&](const auto& entry) {
-    if (const JobId job = job_of_key(entry.first); job != 0) return !alive.contains(job);
-    return config.find({entry.first}) == nullptr;
+    const NodePicture* node = picture.find(entry.first);
+    return node == nullptr || node->has_vm() || !node->is_coming_up();
   });
   const auto is_unknown = [&](const auto& entry) { return config.find(entry.first) == nullptr; };
   std::erase_if(memory.raised, is_unknown);
   std::erase_if(memory.armed, is_unknown);
   std::erase_if(memory.lease_ends, is_unknown);
+  const auto is_no_nodeset = [&](const auto& entry) {
+    return std::none_of(config.nodesets.begin(), config.nodesets.end(), [&](const auto& nodeset) {
+      return nodeset.name == entry.first;
+    });
+  };
+  std::erase_if(memory.stopped, is_no_nodeset);
+  std::erase_if(memory.boot_failures, is_no_nodeset);
+}
+
+/// A clock that was set back makes every time that is remembered worthless.
+void forget_times(Memory& memory) {
+  Memory kept;
+  kept.stopped = std::move(memory.stopped);
+  kept.boot_failures = std::move(memory.boot_failures);
+  kept.drains = std::move(memory.drains);
+  kept.round = memory.round;
+  memory = std::move(kept);
 }
 
 }  // namespace
@@ -58,13 +71,14 @@ void forget_gone(Memory& memory, const Config& config, const Snapshot& shot) {
 Decision decide(const Config& config, const Snapshot& shot, Memory& memory) {
   const Picture picture{config, shot};
   constexpr Seconds kShortest{600};
+  if (shot.now < memory.last_round) forget_times(memory);
   memory.longest_gap = std::max(kShortest, 4 * config.sweeper.interval);
   if (shot.now - memory.last_round > memory.longest_gap) memory.last_round = {};
   ++memory.round;
   Round round{config, shot, picture, memory};
   for (const auto& rule : kRules) rule(round);
   memory.forget_unseen();
-  forget_gone(memory, config, shot);
+  forget_gone(memory, config, shot, picture);
   memory.last_round = shot.now;
   return {.actions = std::move(round.actions), .postponed = round.postponed()};
 }

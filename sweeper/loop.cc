@@ -44,6 +44,16 @@ int wait_signal(Milliseconds time) {
   return got > 0 ? got : 0;
 }
 
+/// The first of the keys that say whose VMs these are and that differ. With another region, say,
+/// all VMs would seem to be gone.
+std::string changed_identity(const Config& old_config, const Config& new_config) {
+  if (old_config.cluster != new_config.cluster) return "cluster";
+  if (old_config.project != new_config.project) return "project";
+  if (old_config.region != new_config.region) return "region";
+  if (old_config.sweeper.state_dir != new_config.sweeper.state_dir) return "sweeper.state_dir";
+  return {};
+}
+
 }  // namespace
 
 Milliseconds round_pause(Milliseconds interval, std::uint64_t failures) {
@@ -59,8 +69,18 @@ Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-int Loop::run() {
+Result<Done> Loop::lock() {
+  if (options_.is_dry_run || options_.state_dir.empty() || lock_) return Done{};
+  auto taken = FileLock::acquire(options_.state_dir + "/sweeper.lock");
+  if (!taken) return taken.error();
+  lock_ = std::move(*taken);
+  // Another controller's sweeper may have written since.
   load_memory();
+  return Done{};
+}
+
+int Loop::run() {
+  if (options_.is_dry_run) load_memory();
   log_.info("sweeper_started",
             {{"cluster", parts_.cluster},
              {"nodesets", parts_.config.nodesets.size()},
@@ -113,6 +133,10 @@ bool Loop::round() {
   status_.state = "active";
   status_.why.clear();
   report.is_complete = true;
+  if (should_stop()) {
+    finish();
+    return true;
+  }
   const Decision decision = decide(parts_.config, shot_, memory_);
   report.postponed = decision.postponed;
   ActReport acted;
@@ -127,7 +151,9 @@ bool Loop::round() {
                 .memory = memory_,
                 .log = log_,
                 .serial_dir = options_.state_dir.empty() ? "" : options_.state_dir + "/serial",
-                .should_stop = [this] { return should_stop(); }};
+                .should_stop = [this] { return should_stop(); },
+                .asked = {},
+                .served = {}};
     acted = act(actor, decision.actions);
     // Something was not as it looked: the next look is a full one.
     if (acted.again > 0) shot_.nodes.as_of = {};
@@ -166,7 +192,7 @@ bool Loop::is_in_charge() {
     fail_round(controller.error().in("slurmctld"));
     return false;
   }
-  if (controller->is_here) return true;
+  if (controller->is_here) return take_charge();
   if (status_.state != "passive")
     log_.info(
         "passive",
@@ -175,7 +201,15 @@ bool Loop::is_in_charge() {
   status_.state = "passive";
   status_.why = fmt::format("slurmctld is in charge on {}", controller->host);
   status_.failures_in_a_row = 0;
+  // The controllers share the state directory: the other one's sweeper needs the lock.
+  lock_.reset();
   return false;
+}
+
+bool Loop::take_charge() {
+  const auto locked = lock();
+  if (!locked) fail_round(locked.error());
+  return locked.has_value();
 }
 
 /// Nothing is decided. The first of several is a warning, the rest is for those who look closely.
@@ -220,7 +254,7 @@ void Loop::load_memory() {
 }
 
 void Loop::save() {
-  if (options_.is_dry_run || options_.state_dir.empty()) return;
+  if (!lock_) return;
   std::string text = to_text(memory_);
   if (text != saved_memory_) {
     const auto done = write_atomically(options_.state_dir + "/memory.json", text);
@@ -233,7 +267,7 @@ void Loop::save() {
 }
 
 void Loop::publish() {
-  if (options_.is_dry_run || options_.state_dir.empty()) return;
+  if (!lock_) return;
   auto done = write_atomically(options_.state_dir + "/status.json",
                                to_json_text(status_, parts_.config, shot_, memory_));
   if (done && status_.last_complete != TimePoint{}) {
@@ -255,6 +289,12 @@ void Loop::reload() {
                {{"why", reloaded.error().what}, {"then", "going on with the old config"}});
     return;
   }
+  if (const std::string key = changed_identity(parts_.config, reloaded->config); !key.empty()) {
+    log_.error("reload_failed",
+               {{"why", fmt::format("'{}' has changed, which needs a restart", key)},
+                {"then", "going on with the old config"}});
+    return;
+  }
   parts_.config = std::move(reloaded->config);
   parts_.cloud = std::move(reloaded->cloud);
   log_.info("reloaded", {{"nodesets", parts_.config.nodesets.size()}});
@@ -270,6 +310,8 @@ void Loop::take_signals() {
 }
 
 bool Loop::should_stop() {
+  // Asked between actions, so a long round is no reason to be taken for dead.
+  notify_systemd("WATCHDOG=1");
   take_signals();
   return is_stopping_;
 }

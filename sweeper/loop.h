@@ -4,6 +4,7 @@
 
 #include "lib/config/config.h"
 #include "lib/core/log.h"
+#include "lib/core/state_file.h"
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
@@ -46,6 +47,9 @@ class Loop {
  public:
   Loop(LoopParts parts, LoopOptions options, const Log& log);
 
+  /// Takes the lock, if this host is in charge. An error: another sweeper has it.
+  [[nodiscard]] Result<Done> lock();
+
   /// Rounds until the options' number of them, SIGTERM or SIGINT. The exit code: of the last round
   /// where their number was given.
   int run();
@@ -60,6 +64,7 @@ class Loop {
   void save();
   void publish();
   bool is_in_charge();
+  bool take_charge();
   bool fail_round(const Error& error);
   void report_round(const ActReport& acted, std::size_t actions);
   void print(const std::vector<Action>& actions) const;
@@ -77,12 +82,13 @@ class Loop {
   Snapshot shot_{};
   Status status_{};
   std::string saved_memory_{};
+  std::optional<FileLock> lock_{};
   bool is_stopping_ = false;
   bool wants_reload_ = false;
 };
 
 /// How long to wait after `failures` failed rounds: twice as long each time, up to eight times the
-/// interval and at least that.
+/// interval.
 [[nodiscard]] std::chrono::milliseconds round_pause(std::chrono::milliseconds interval,
                                                     std::uint64_t failures);
 

@@ -45,7 +45,6 @@ Result<std::string> find_state_dir(const Session& session) {
                    "slurmctld tells no StateSaveLocation: set sweeper.state_dir"};
     dir = settings->state_save_location + "/flex-start";
   }
-  if (auto made = make_directory(dir); !made) return made.error();
   return dir;
 }
 
@@ -64,31 +63,25 @@ Result<Reloaded> reload(const Options& options, const Log& log) {
   return Reloaded{.config = std::move(loaded.config), .cloud = std::move(*cloud)};
 }
 
+int complain(const Log& log, std::string_view event, const std::string& why) {
+  log.error(event, {{"why", why}});
+  std::cerr << "flex-sweeper: " << why << '\n';
+  return kExitFailed;
+}
+
 int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
   auto session = open_session(options, log, kRetry);
   if (!session) return kExitUsage;
-  std::string state_dir;
-  std::optional<FileLock> lock;
-  auto found = find_state_dir(*session);
-  if (!found && !more.is_dry_run) {
-    log.error("no_state_dir", {{"why", found.error().what}});
-    std::cerr << "flex-sweeper: " << found.error().what << '\n';
-    return kExitFailed;
+  auto state_dir = find_state_dir(*session);
+  if (state_dir && !more.is_dry_run) {
+    if (auto made = make_directory(*state_dir); !made) state_dir = made.error();
   }
-  if (found) state_dir = *found;
-  if (!more.is_dry_run) {
-    auto taken = FileLock::acquire(state_dir + "/sweeper.lock");
-    if (!taken) {
-      log.error("already_running", {{"why", taken.error().what}});
-      std::cerr << "flex-sweeper: " << taken.error().what << '\n';
-      return kExitFailed;
-    }
-    lock = std::move(*taken);
-  }
+  if (!state_dir && !more.is_dry_run) return complain(log, "no_state_dir", state_dir.error().what);
+  const auto controller = session->scheduler->find_controller();
   LoopOptions loop_options{.is_dry_run = more.is_dry_run,
                            .rounds = more.is_once ? 1 : more.rounds,
                            .interval = {},
-                           .state_dir = state_dir};
+                           .state_dir = state_dir ? *state_dir : std::string{}};
   if (more.interval >= 0) loop_options.interval = std::chrono::seconds{more.interval};
   Loop loop{{.config = std::move(session->config),
              .cluster = std::move(session->cluster),
@@ -97,6 +90,11 @@ int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
              .reload = [&] { return reload(options, log); }},
             std::move(loop_options),
             log};
+  // Where another host is in charge the lock is left to its sweeper.
+  if (controller && controller->is_here) {
+    if (auto locked = loop.lock(); !locked)
+      return complain(log, "already_running", locked.error().what);
+  }
   return loop.run();
 }
 

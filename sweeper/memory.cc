@@ -33,11 +33,15 @@ std::map<NodeName, TimePoint> nodes_with_time(const Json& json) {
 }
 
 Json to_json(const RetryState& retry) {
-  return {{"attempts", retry.attempts}, {"next", to_number(retry.next)}, {"why", retry.why}};
+  return {{"attempts", retry.attempts},
+          {"refusals", retry.refusals},
+          {"next", to_number(retry.next)},
+          {"why", retry.why}};
 }
 
 RetryState to_retry(const Json& value) {
   return {.attempts = value.at("attempts").get<std::uint32_t>(),
+          .refusals = value.at("refusals").get<std::uint32_t>(),
           .next = to_time(value.at("next")),
           .why = value.at("why").get<std::string>()};
 }
@@ -57,16 +61,21 @@ Memory from_json(const Json& json) {
                              .count = value.at(2).get<std::uint32_t>(),
                              .round = value.at(3).get<std::uint64_t>()};
   }
-  for (const auto& [key, value] : json.at("retries").items()) memory.retries[key] = to_retry(value);
+  for (const auto& [node, value] : json.at("retries").items())
+    memory.retries[{node}] = to_retry(value);
   for (const auto& [node, value] : json.at("raised").items())
     memory.raised[{node}] = to_retry(value);
   memory.armed = nodes_with_time(json.at("armed"));
   memory.lease_ends = nodes_with_time(json.at("lease_ends"));
-  for (const auto& [set, count] : json.at("boot_failures").items())
-    memory.boot_failures[set] = count.get<std::uint32_t>();
+  for (const auto& [node, reason] : json.at("drains").items())
+    memory.drains[{node}] = reason.get<std::string>();
+  for (const auto& [set, value] : json.at("boot_failures").items())
+    memory.boot_failures[set] = {.count = value.at(0).get<std::uint32_t>(),
+                                 .last = to_time(value.at(1))};
   for (const auto& [set, value] : json.at("stopped").items()) {
     Stopped& stopped = memory.stopped[set];
     stopped.why = value.at("why").get<std::string>();
+    stopped.is_clearing = value.at("clearing").get<bool>();
     for (const Json& node : value.at("drained")) stopped.drained.insert({node.get<std::string>()});
   }
   for (const Json& note : json.at("notes"))
@@ -106,19 +115,23 @@ std::string to_text(const Memory& memory) {
             {"raised", Json::object()},
             {"armed", times_by_node(memory.armed)},
             {"lease_ends", times_by_node(memory.lease_ends)},
+            {"drains", Json::object()},
             {"boot_failures", Json::object()},
             {"stopped", Json::object()},
             {"notes", Json::array()}};
   for (const auto& [key, sighting] : memory.sightings)
     json["sightings"][key] = {
         to_number(sighting.first), to_number(sighting.last), sighting.count, sighting.round};
-  for (const auto& [key, retry] : memory.retries) json["retries"][key] = to_json(retry);
+  for (const auto& [node, retry] : memory.retries) json["retries"][node.text] = to_json(retry);
   for (const auto& [node, retry] : memory.raised) json["raised"][node.text] = to_json(retry);
-  for (const auto& [set, count] : memory.boot_failures) json["boot_failures"][set] = count;
+  for (const auto& [node, reason] : memory.drains) json["drains"][node.text] = reason;
+  for (const auto& [set, failures] : memory.boot_failures)
+    json["boot_failures"][set] = {failures.count, to_number(failures.last)};
   for (const auto& [set, stopped] : memory.stopped) {
     Json nodes = Json::array();
     for (const NodeName& node : stopped.drained) nodes.push_back(node.text);
-    json["stopped"][set] = {{"why", stopped.why}, {"drained", std::move(nodes)}};
+    json["stopped"][set] = {
+        {"why", stopped.why}, {"drained", std::move(nodes)}, {"clearing", stopped.is_clearing}};
   }
   for (const auto& [job, time] : memory.notes) json["notes"].push_back({job, to_number(time)});
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -27,10 +27,11 @@ struct Sighting {
   [[nodiscard]] Seconds age() const { return last - first; }
 };
 
-/// A job's (or a jobless node's) failed attempts to get VMs.
+/// Trouble in getting VMs for a node, or for those that are asked for together with it.
 struct RetryState {
-  std::uint32_t attempts = 0;
-  TimePoint next{};  ///< not before this
+  std::uint32_t attempts = 0;  ///< requests that failed
+  std::uint32_t refusals = 0;  ///< requests that were not even taken
+  TimePoint next{};            ///< not before this
   std::string why{};
 };
 
@@ -38,19 +39,27 @@ struct RetryState {
 struct Stopped {
   std::string why{};
   std::set<NodeName> drained{};  ///< by us: when one of them is undrained, an admin has cleared it
+  bool is_clearing = false;      ///< until none is drained by us any more
+};
+
+/// Boots that failed, of a nodeset.
+struct BootFailures {
+  std::uint32_t count = 0;  ///< in a row
+  TimePoint last{};
 };
 
 struct Memory {
   std::uint64_t round = 0;                      ///< the number of the present one
   TimePoint last_round{};                       ///< of the last complete one; 0: none
   std::map<std::string, Sighting> sightings{};  ///< "rule key"
-  std::map<std::string, RetryState> retries{};  ///< "j<job>" or a node's name
+  std::map<NodeName, RetryState> retries{};     ///< by the first node of a request
   std::map<NodeName, RetryState> raised{};      ///< static nodes powered up without success so far
   std::map<NodeName, TimePoint> armed{};        ///< when slurmctld began to count ResumeTimeout
   std::map<NodeName, TimePoint> lease_ends{};   ///< of the VM seen last
-  std::map<std::string, std::uint32_t> boot_failures{};  ///< in a row, by nodeset
-  std::map<std::string, Stopped> stopped{};              ///< by nodeset
-  std::map<JobId, TimePoint> notes{};                    ///< when a job's comment was last written
+  std::map<NodeName, std::string> drains{};     ///< an admin's, which powering down takes away
+  std::map<std::string, BootFailures> boot_failures{};  ///< by nodeset
+  std::map<std::string, Stopped> stopped{};             ///< by nodeset
+  std::map<JobId, TimePoint> notes{};                   ///< when a job's comment was last written
 
   /// One more sighting, if it is the round's first of this. A gap of more than `longest_gap` since
   /// the last one starts anew.

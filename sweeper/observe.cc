@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -28,6 +28,10 @@ class CloudLook {
       for (Group& group : *got) add(std::move(group));
     });
     cloud_.run();
+    for (const auto& [name, lists] : vanished_) {
+      if (lists < 2)
+        fail(Error{ErrorKind::Retry, fmt::format("group {} shows only one of its lists", name)});
+    }
     if (error_) return *std::move(error_);
     std::vector<SweptGroup> groups;
     for (SweptGroup& group : groups_) {
@@ -65,10 +69,10 @@ class CloudLook {
     });
   }
 
-  /// A group that is gone since it was listed is simply not there.
+  /// A group that is gone since it was listed is simply not there, if both of its lists say so.
   void fail(const MigName& group, std::string_view doing, Error error) {
     if (error.kind == ErrorKind::NotFound) {
-      vanished_.insert(group);
+      ++vanished_[group];
       return;
     }
     fail(std::move(error).in(fmt::format("group {}: {}", group, doing)));
@@ -82,7 +86,7 @@ class CloudLook {
   const std::string& cluster_;
   std::deque<SweptGroup> groups_{};  ///< stays where it is while answers come
   std::vector<Group> foreign_{};
-  std::set<MigName> vanished_{};
+  std::map<MigName, int> vanished_{};  ///< how many of the two lists were not found
   std::optional<Error> error_{};
 };
 
@@ -121,7 +125,8 @@ Result<Done> observe(
     return seen.error().in("Compute Engine");
   if (auto seen = look_at_slurm(scheduler, shot); !seen) return seen.error().in("slurmctld");
   if (shot.nodes.items.empty() && !config.nodesets.empty())
-    return Error{ErrorKind::Retry, "slurmctld shows no nodes at all (PrivateData=nodes?)"};
+    return Error{ErrorKind::Retry,
+                 "slurmctld shows no nodes at all: Slurm before 23.02 needs PrivateData=cloud"};
   return Done{};
 }
 

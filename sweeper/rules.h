@@ -105,25 +105,35 @@ void job_note(Round& round);
 
 /// "group/request", for sightings.
 [[nodiscard]] std::string key_of(const ResizeRequest& request);
-/// The key of a job's, or of a jobless node's, failed attempts in Memory::retries.
-[[nodiscard]] std::string retry_key(JobId job, const NodeName& node);
 /// min(base · 2^(failures-1), max).
-[[nodiscard]] Seconds retry_delay(const RetryConfig& retry, std::uint32_t failures);
+[[nodiscard]] Seconds pause_after(const RetryConfig& retry, std::uint32_t failures);
+/// False while the node's next attempt has to wait.
+[[nodiscard]] bool is_due(const Round& round, const NodePicture& node);
 /// The jobs on these nodes, each once.
 [[nodiscard]] std::vector<const Job*> jobs_on(const Picture& picture,
                                               const std::vector<NodeName>& nodes);
-/// POWERING_UP nodes that wait for VMs and have neither VM nor active request.
+/// The job's nodes that come up for it, and for no job that is not in `jobs`: what may be powered
+/// down when those are given back.
+[[nodiscard]] std::vector<NodeName> coming_for(const Picture& picture,
+                                               const Job& job,
+                                               const std::vector<const Job*>& jobs);
+/// A node that is powering up and has neither VM nor active request.
 [[nodiscard]] bool is_unserved(const NodePicture& node);
 /// Plans for these nodes with flex-resume's planner and adds the action.
-void ask_for(Round& round, Rule rule, const std::string& why, const std::vector<NodeName>& nodes);
+void ask_for(Round& round,
+             Rule rule,
+             const std::string& why,
+             const std::vector<NodeName>& nodes,
+             std::uint32_t attempt = 1);
 /// TellJob with `text` as our part of the comment; nothing if it says that already.
 void tell(Round& round, Rule rule, const std::string& why, const Job& job, std::string_view text);
-/// Calls `what` with at most kMaxRequestSize entries of a group at a time.
-void delete_instances(Round& round,
-                      Rule rule,
-                      const std::string& why,
-                      const MigName& group,
-                      const std::vector<Instance>& doomed,
-                      bool keep_serial_log);
+/// Adds actions for what the budget allows of it, at most kMaxRequestSize entries each; how many
+/// entries that are.
+std::size_t delete_instances(Round& round,
+                             Rule rule,
+                             const std::string& why,
+                             const MigName& group,
+                             const std::vector<Instance>& doomed,
+                             bool keep_serial_log);
 
 }  // namespace flex

@@ -33,6 +33,11 @@ bool NodePicture::wants_vm() const {
   return node != nullptr && (is_up(*node) || is_coming_up());
 }
 
+bool NodePicture::is_awaited() const {
+  if (node == nullptr) return false;
+  return !jobs.empty() || (is_static && !is_draining(*node) && !is_power_down_requested(*node));
+}
+
 bool NodePicture::has_vm() const {
   return entry && rank(*entry) == kLive;
 }
@@ -63,6 +68,10 @@ NodePicture* Picture::at(const NodeName& name) {
   return place == nullptr ? nullptr : &nodes_[first_of_nodeset_[place->nodeset] + place->index];
 }
 
+bool Picture::is_in_use_elsewhere(const NodeName& name) const {
+  return in_use_elsewhere_.contains(name);
+}
+
 const Job* Picture::find_job(JobId id) const {
   const auto found = jobs_.find(id);
   return found == jobs_.end() ? nullptr : found->second;
@@ -70,7 +79,10 @@ const Job* Picture::find_job(JobId id) const {
 
 void Picture::add_slurm() {
   for (const Node& node : shot_.nodes.items) {
-    if (NodePicture* const picture = at(node.name)) picture->node = &node;
+    if (NodePicture* const picture = at(node.name))
+      picture->node = &node;
+    else if (is_up(node) || is_powering_up(node) || is_power_up_requested(node))
+      in_use_elsewhere_.insert(node.name);
   }
   for (const Job& job : shot_.jobs.items) {
     jobs_[job.id] = &job;
@@ -111,6 +123,22 @@ void Picture::add_cloud() {
       add_entry({.item = &instance, .group = &group});
     for (const ResizeRequest& request : group.requests)
       add_request({.item = &request, .group = &group});
+    add_unnamed(group);
+  }
+}
+
+/// Where Google does not list a request's nodes and its description had no room for them, what is
+/// queued in its group and named by no other is its.
+void Picture::add_unnamed(const SweptGroup& group) {
+  const auto unnamed =
+      std::find_if(group.requests.begin(), group.requests.end(), [](const ResizeRequest& request) {
+        return request.is_active() && request.nodes.empty();
+      });
+  if (unnamed == group.requests.end()) return;
+  for (const Instance& instance : group.instances) {
+    NodePicture* const picture = at(instance.name);
+    if (picture != nullptr && instance.is_queued() && !picture->request)
+      picture->request = {.item = &*unnamed, .group = &group};
   }
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace flex {
@@ -65,6 +66,8 @@ struct NodePicture {
   [[nodiscard]] bool is_coming_up() const;
   /// Up, or to be up: a VM behind it is wanted.
   [[nodiscard]] bool wants_vm() const;
+  /// A job waits for it or is on it; or it is static, and no admin wants it away.
+  [[nodiscard]] bool is_awaited() const;
   /// A VM is there and stays.
   [[nodiscard]] bool has_vm() const;
 };
@@ -78,6 +81,9 @@ class Picture {
   /// Null for a node of no nodeset.
   [[nodiscard]] const NodePicture* find(const NodeName& name) const;
   [[nodiscard]] const Job* find_job(JobId id) const;
+  /// A node of no nodeset that Slurm has up or brings up: taken out of the config by mistake, it
+  /// may be, with a job on it. Its VM and its request are left alone.
+  [[nodiscard]] bool is_in_use_elsewhere(const NodeName& name) const;
   /// The view that plan_resume needs, of these nodesets.
   [[nodiscard]] FleetView fleet_of(const std::vector<std::size_t>& nodesets) const;
 
@@ -86,6 +92,7 @@ class Picture {
   void add_slurm();
   void add_timeouts();
   void add_cloud();
+  void add_unnamed(const SweptGroup& group);
   void add_entry(const Placed<Instance>& entry);
   void add_request(const Placed<ResizeRequest>& request);
 
@@ -94,6 +101,7 @@ class Picture {
   std::vector<NodePicture> nodes_{};
   std::vector<std::size_t> first_of_nodeset_{};
   std::unordered_map<JobId, const Job*> jobs_{};
+  std::unordered_set<NodeName> in_use_elsewhere_{};
 };
 
 /// Allocated and not over: its nodes are its own.

@@ -39,7 +39,7 @@ struct RoundReport {
 };
 
 struct Status {
-  std::string state = "starting";  ///< active | passive | waiting | stopping
+  std::string state = "starting";  ///< active | passive | waiting | stopped
   std::string why{};
   TimePoint started{};
   TimePoint last_complete{};

@@ -95,6 +95,10 @@ std::string note_next_attempt(std::uint32_t failed, TimePoint next, std::string_
       "attempt {} failed: {}; the next one is at {}", failed, shortened(why), local_time(next));
 }
 
+std::string note_refused_for_now(TimePoint next, std::string_view why) {
+  return fmt::format("not queued yet: {}; the next try is at {}", shortened(why), local_time(next));
+}
+
 std::string note_provision_timeout(std::string_view limit, bool is_held) {
   return fmt::format("no VMs within provision_timeout {}; {}",
                      limit,

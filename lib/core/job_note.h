@@ -51,6 +51,9 @@ struct WaitingNote {
                                             TimePoint next,
                                             std::string_view why);
 
+/// Google did not take the request; it is tried again.
+[[nodiscard]] std::string note_refused_for_now(TimePoint next, std::string_view why);
+
 /// provision_timeout is over.
 [[nodiscard]] std::string note_provision_timeout(std::string_view limit, bool is_held);
 

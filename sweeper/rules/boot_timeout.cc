@@ -42,15 +42,19 @@ std::map<std::size_t, Failures> find_failures(Round& round) {
     if (node.node == nullptr || !node.has_vm()) continue;
     const NodesetConfig& nodeset = round.nodeset_of(node);
     if (is_up(*node.node)) {
-      // It was booting in the last round and has made it.
+      // It was booting in the last round and has made it; a drained one may have registered
+      // wrongly.
+      if (is_draining(*node.node)) continue;
       if (round.memory.find(to_string(Rule::BootTimeout), boot_key(node)) != nullptr)
         failures[node.nodeset].has_success = true;
       continue;
     }
-    if (!is_powering_up(*node.node) || node.entry->status != InstanceStatus::Running) continue;
+    if (!is_powering_up(*node.node)) continue;
     const Sighting& seen = round.see(Rule::BootTimeout, boot_key(node));
-    if (!seen.is_twice() || seen.age() < nodeset.boot_timeout || !round.is_free(node.name))
-      continue;
+    // One that Google has not even started yet has as much time again.
+    const bool is_running = node.entry->status == InstanceStatus::Running;
+    const Seconds limit = nodeset.boot_timeout * (is_running ? 1 : 2);
+    if (!seen.is_twice() || seen.age() < limit || !round.is_free(node.name)) continue;
     Failures& failed = failures[node.nodeset];
     failed.doomed[node.entry.group->group.name].push_back(*node.entry);
     failed.nodes.push_back(node.name);
@@ -61,8 +65,8 @@ std::map<std::size_t, Failures> find_failures(Round& round) {
 /// Jobs that wait for the failed nodes go back to the queue: nobody asks for the nodes now.
 void stop(Round& round, const NodesetConfig& nodeset, const std::vector<NodeName>& failed) {
   const std::string why =
-      fmt::format("{} boots in a row failed", round.memory.boot_failures[nodeset.name]);
-  round.memory.stopped[nodeset.name] = {.why = why, .drained = {}};
+      fmt::format("{} boots in a row failed", round.memory.boot_failures[nodeset.name].count);
+  round.memory.stopped[nodeset.name] = {.why = why, .drained = {}, .is_clearing = false};
   for (const Job* job : jobs_on(round.picture, failed))
     tell(round, Rule::BootTimeout, why, *job, note_stopped(nodeset.name, why));
   round.add(Rule::BootTimeout,
@@ -80,15 +84,20 @@ bool is_cleared(const Round& round, const Stopped& stopped) {
   });
 }
 
+/// Undrains the rest. Over only when none is drained by us any more: an undrain that was not
+/// carried out must not stop the nodeset again.
 void start_again(Round& round, const NodesetConfig& nodeset) {
   std::vector<NodeName> drained;
   for (const NodeName& name : nodeset.nodes) {
     const NodePicture& node = *round.picture.find(name);
     if (is_drained_by_us(node, nodeset)) drained.push_back(name);
   }
-  round.memory.stopped.erase(nodeset.name);
   round.memory.boot_failures.erase(nodeset.name);
-  if (drained.empty()) return;
+  if (drained.empty()) {
+    round.memory.stopped.erase(nodeset.name);
+    return;
+  }
+  round.memory.stopped[nodeset.name].is_clearing = true;
   round.claim(drained);
   round.add(
       Rule::BootTimeout,
@@ -136,7 +145,7 @@ void watch_stopped(Round& round) {
   for (const NodesetConfig& nodeset : round.config.nodesets) {
     const auto found = round.memory.stopped.find(nodeset.name);
     if (found == round.memory.stopped.end()) continue;
-    if (is_cleared(round, found->second))
+    if (found->second.is_clearing || is_cleared(round, found->second))
       start_again(round, nodeset);
     else
       hold_stopped(round, nodeset, found->second);
@@ -148,8 +157,34 @@ void remember_stopped(Round& round) {
   for (const NodePicture& node : round.picture.nodes()) {
     const NodesetConfig& nodeset = round.nodeset_of(node);
     if (!is_drained_by_us(node, nodeset) || round.memory.stopped.contains(nodeset.name)) continue;
-    round.memory.stopped[nodeset.name] = {.why = "boots failed", .drained = {node.name}};
+    round.memory.stopped[nodeset.name] = {
+        .why = "boots failed", .drained = {node.name}, .is_clearing = false};
   }
+}
+
+/// Deletes them. VMs that fail within one boot_timeout of each other are one failure: the next VM
+/// cannot have had its time yet.
+void replace(Round& round, const NodesetConfig& nodeset, const Failures& failed) {
+  round.claim(failed.nodes);
+  const auto known = round.memory.boot_failures.find(nodeset.name);
+  BootFailures failures =
+      known == round.memory.boot_failures.end() ? BootFailures{} : known->second;
+  const bool is_news =
+      failures.count == 0 || round.shot.now - failures.last >= nodeset.boot_timeout;
+  if (is_news) ++failures.count;
+  const std::string why =
+      fmt::format("runs for {}, but slurmd has not registered (failure {} of {} in a row)",
+                  format_slurm_time(nodeset.boot_timeout),
+                  failures.count,
+                  nodeset.max_boot_failures);
+  std::size_t deleted = 0;
+  for (const auto& [group, doomed] : failed.doomed)
+    deleted += delete_instances(round, Rule::BootTimeout, why, group, doomed, true);
+  if (deleted == 0 || !is_news) return;
+  failures.last = round.shot.now;
+  round.memory.boot_failures[nodeset.name] = failures;
+  if (failures.count >= nodeset.max_boot_failures && !round.memory.stopped.contains(nodeset.name))
+    stop(round, nodeset, failed.nodes);
 }
 
 }  // namespace
@@ -157,22 +192,10 @@ void remember_stopped(Round& round) {
 void boot_timeout(Round& round) {
   remember_stopped(round);
   watch_stopped(round);
-  for (auto& [index, failed] : find_failures(round)) {
+  for (const auto& [index, failed] : find_failures(round)) {
     const NodesetConfig& nodeset = round.config.nodesets[index];
-    std::uint32_t& count = round.memory.boot_failures[nodeset.name];
-    if (failed.has_success) count = 0;
-    if (failed.nodes.empty()) continue;
-    ++count;
-    round.claim(failed.nodes);
-    const std::string why =
-        fmt::format("runs for {}, but slurmd has not registered (failure {} of {} in a row)",
-                    format_slurm_time(nodeset.boot_timeout),
-                    count,
-                    nodeset.max_boot_failures);
-    for (const auto& [group, doomed] : failed.doomed)
-      delete_instances(round, Rule::BootTimeout, why, group, doomed, true);
-    if (count >= nodeset.max_boot_failures && !round.memory.stopped.contains(nodeset.name))
-      stop(round, nodeset, failed.nodes);
+    if (failed.has_success) round.memory.boot_failures.erase(nodeset.name);
+    if (!failed.nodes.empty()) replace(round, nodeset, failed);
   }
 }
 

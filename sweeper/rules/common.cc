@@ -14,14 +14,15 @@ std::string key_of(const ResizeRequest& request) {
   return request.group.text + "/" + request.name.text;
 }
 
-std::string retry_key(JobId job, const NodeName& node) {
-  return job != 0 ? fmt::format("j{}", job) : node.text;
-}
-
-Seconds retry_delay(const RetryConfig& retry, std::uint32_t failures) {
+Seconds pause_after(const RetryConfig& retry, std::uint32_t failures) {
   Seconds delay = retry.base;
   for (std::uint32_t i = 1; i < failures && delay < retry.max; ++i) delay *= 2;
   return std::min(delay, retry.max);
+}
+
+bool is_due(const Round& round, const NodePicture& node) {
+  const auto retry = round.memory.retries.find(node.name);
+  return retry == round.memory.retries.end() || retry->second.next <= round.shot.now;
 }
 
 std::vector<const Job*> jobs_on(const Picture& picture, const std::vector<NodeName>& nodes) {
@@ -37,12 +38,31 @@ std::vector<const Job*> jobs_on(const Picture& picture, const std::vector<NodeNa
   return jobs;
 }
 
-bool is_unserved(const NodePicture& node) {
-  return node.node != nullptr && is_powering_up(*node.node) && node.is_coming_up() &&
-         !is_power_down_requested(*node.node) && !node.has_vm() && !node.request;
+std::vector<NodeName> coming_for(const Picture& picture,
+                                 const Job& job,
+                                 const std::vector<const Job*>& jobs) {
+  std::vector<NodeName> coming;
+  for (const NodeName& name : job.nodes) {
+    const NodePicture* node = picture.find(name);
+    if (node == nullptr || !node->is_coming_up()) continue;
+    const bool is_shared = std::any_of(node->jobs.begin(), node->jobs.end(), [&](const Job* on) {
+      return std::find(jobs.begin(), jobs.end(), on) == jobs.end();
+    });
+    if (!is_shared) coming.push_back(name);
+  }
+  return coming;
 }
 
-void ask_for(Round& round, Rule rule, const std::string& why, const std::vector<NodeName>& nodes) {
+bool is_unserved(const NodePicture& node) {
+  return node.node != nullptr && is_powering_up(*node.node) && node.is_coming_up() &&
+         !node.has_vm() && !node.request;
+}
+
+void ask_for(Round& round,
+             Rule rule,
+             const std::string& why,
+             const std::vector<NodeName>& nodes,
+             std::uint32_t attempt) {
   if (nodes.empty()) return;
   std::set<std::size_t> nodesets;
   for (const NodeName& name : nodes) nodesets.insert(round.config.find(name)->nodeset);
@@ -52,7 +72,8 @@ void ask_for(Round& round, Rule rule, const std::string& why, const std::vector<
   ask.plan = plan_resume(round.config,
                          round.shot.cluster,
                          ask.demand,
-                         round.picture.fleet_of({nodesets.begin(), nodesets.end()}));
+                         round.picture.fleet_of({nodesets.begin(), nodesets.end()}),
+                         attempt);
   round.claim(nodes);
   round.add(rule, why, std::move(ask));
 }
@@ -63,12 +84,12 @@ void tell(Round& round, Rule rule, const std::string& why, const Job& job, std::
   round.add(rule, why, TellJob{.job = job.id, .comment = std::move(comment)});
 }
 
-void delete_instances(Round& round,
-                      Rule rule,
-                      const std::string& why,
-                      const MigName& group,
-                      const std::vector<Instance>& doomed,
-                      bool keep_serial_log) {
+std::size_t delete_instances(Round& round,
+                             Rule rule,
+                             const std::string& why,
+                             const MigName& group,
+                             const std::vector<Instance>& doomed,
+                             bool keep_serial_log) {
   const std::size_t granted = round.spend(doomed.size());
   for (std::size_t at = 0; at < granted; at += kMaxRequestSize) {
     const auto begin = doomed.begin() + static_cast<std::ptrdiff_t>(at);
@@ -79,6 +100,7 @@ void delete_instances(Round& round,
               DeleteInstances{
                   .group = group, .instances = {begin, end}, .keep_serial_log = keep_serial_log});
   }
+  return granted;
 }
 
 }  // namespace flex

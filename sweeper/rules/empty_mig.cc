@@ -12,6 +12,9 @@ namespace flex {
 
 namespace {
 
+/// A group that has a size but nothing in it is waited for so many times longer.
+constexpr int kPatience = 6;
+
 /// The job of a job's own group; 0 for a nodeset's.
 JobId group_job(const Group& group) {
   constexpr std::string_view kKey = " job=";
@@ -45,7 +48,7 @@ Demanding find_demanding(const Round& round) {
 }
 
 bool is_empty(const SweptGroup& group) {
-  return group.group.target_size == 0 && group.instances.empty() &&
+  return group.instances.empty() &&
          std::none_of(group.requests.begin(),
                       group.requests.end(),
                       [](const ResizeRequest& request) { return request.is_active(); });
@@ -62,7 +65,9 @@ void empty_mig(Round& round) {
         job != 0 ? demanding.jobs.contains(job) : demanding.nodesets.contains(group.nodeset);
     if (is_needed) continue;
     const Sighting& seen = round.see(Rule::EmptyMig, group.group.name.text);
-    if (!seen.is_twice() || seen.age() < round.config.sweeper.empty_mig_grace) continue;
+    // Whether Google lowers the size at the end of a lease is not written anywhere.
+    const int patience = group.group.target_size == 0 ? 1 : kPatience;
+    if (!seen.is_twice() || seen.age() < patience * round.config.sweeper.empty_mig_grace) continue;
     if (round.spend(1) == 0) return;
     round.add(Rule::EmptyMig,
               "empty, and nobody is about to use it",

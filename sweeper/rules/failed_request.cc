@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // failed_request: Google gave up on a request. Passing trouble: the next attempt after a pause.
-// Otherwise the job is given back with the reason. The failed request is deleted either way.
-#include "lib/core/job_note.h"
+// Otherwise the job is given back with the reason. The failed request is deleted when nobody waits
+// for it any more.
 #include "lib/fleet/groups.h"
 #include "lib/gce/errors.h"
+#include "lib/slurm/node_state.h"
 #include "resume/apply.h"
 #include "sweeper/rules.h"
 
@@ -27,8 +28,9 @@ std::vector<NodeName> waiting_for(const Round& round, const ResizeRequest& reque
     const NodePicture* node = round.picture.find(name);
     if (node == nullptr || !is_unserved(*node) || !round.is_free(name)) continue;
     const bool is_latest = node->failed && node->failed->name == request.name;
-    const bool is_wanted = !node->jobs.empty() || node->is_static || request_job(request) == 0;
-    if (is_latest && is_wanted) waiting.push_back(name);
+    // An admin powered it up by hand.
+    const bool is_by_hand = request_job(request) == 0 && !is_power_down_requested(*node->node);
+    if (is_latest && (node->is_awaited() || is_by_hand)) waiting.push_back(name);
   }
   return waiting;
 }
@@ -47,24 +49,32 @@ void give_back(Round& round,
                const std::vector<const Job*>& jobs,
                const std::vector<NodeName>& nodes,
                const Error& error) {
+  const std::string why = fmt::format("the request failed for good: {}", error.what);
   for (const Job* job : jobs) {
-    Demand::JobNodes wanted{.job = *job, .nodes = {}};
-    for (const NodeName& name : job->nodes) {
-      const NodePicture* node = round.picture.find(name);
-      if (node != nullptr && node->is_coming_up()) wanted.nodes.push_back(name);
-    }
+    Demand::JobNodes wanted{.job = *job, .nodes = coming_for(round.picture, *job, jobs)};
     round.claim(wanted.nodes);
-    round.add(Rule::FailedRequest,
-              fmt::format("the request failed for good: {}", error.what),
-              GiveJobBack{.job = std::move(wanted), .error = error});
+    round.add(Rule::FailedRequest, why, GiveJobBack{.job = std::move(wanted), .error = error});
   }
-  if (!jobs.empty()) return;
   round.claim(nodes);
+  if (!jobs.empty()) return;
   round.add(Rule::FailedRequest,
-            fmt::format("the request failed for good: {}", error.what),
+            why,
             UpdateNodes{.request = NodeRequest::PowerDownForce,
                         .nodes = nodes,
                         .reason = fmt::format("flex: {}", error.what)});
+}
+
+/// Nothing if another attempt may help, else what the job is told.
+std::optional<Error> why_give_up(const NodePicture& node,
+                                 const RetryConfig& policy,
+                                 const Error& error,
+                                 std::uint32_t failures) {
+  if (is_permanent(error)) return error;
+  // A static node is kept for ever.
+  if (policy.limit == 0 || failures < policy.limit || node.is_static) return std::nullopt;
+  return Error{ErrorKind::Invalid,
+               fmt::format("{} attempts failed, the last with: {}", failures, error.what),
+               error.code};
 }
 
 void retry_or_give_back(Round& round,
@@ -72,40 +82,27 @@ void retry_or_give_back(Round& round,
                         const ResizeRequest& request,
                         const std::vector<NodeName>& waiting) {
   const Error error = error_of(request);
-  const std::vector<const Job*> jobs = jobs_on(round.picture, waiting);
   const NodePicture& first = *round.picture.find(waiting.front());
   const RetryConfig& policy = round.nodeset_of(first).retry;
-  const std::string key = retry_key(jobs.empty() ? 0 : jobs.front()->id, first.name);
-  RetryState& retry = round.memory.retries[key];
+  RetryState& retry = round.memory.retries[first.name];
   const std::uint32_t failures = std::max(retry.attempts, request_attempt(request));
-  // A static node is kept for ever.
-  const bool is_exhausted = policy.limit > 0 && failures >= policy.limit && !first.is_static;
-  if (is_permanent(error) || is_exhausted) {
-    Error last = error;
-    if (!is_permanent(error)) {
-      last = {ErrorKind::Invalid,
-              fmt::format("{} attempts failed, the last with: {}", failures, error.what),
-              error.code};
-    }
-    round.memory.retries.erase(key);
-    give_back(round, jobs, waiting, last);
+  if (const auto last = why_give_up(first, policy, error, failures)) {
+    round.memory.retries.erase(first.name);
+    give_back(round, jobs_on(round.picture, waiting), waiting, *last);
     return remove(round, group, request, "failed, and its job is given back");
   }
-  if (retry.next == TimePoint{} || retry.attempts < failures) {
-    retry = {.attempts = failures,
-             .next = round.shot.now + retry_delay(policy, failures),
-             .why = error.what};
+  if (retry.attempts < failures) {
+    retry.attempts = failures;
+    retry.next = round.shot.now + pause_after(policy, failures);
+    retry.why = error.what;
   }
   round.claim(waiting);
   if (round.shot.now < retry.next || round.is_stopped(first)) return;
-  // The next request tells its number in its description; this one's name stays taken until then.
-  retry.attempts = failures + 1;
-  retry.next = {};
   ask_for(round,
           Rule::FailedRequest,
           fmt::format("attempt {} failed: {}", failures, error.what),
-          waiting);
-  remove(round, group, request, fmt::format("failed ({}), the next attempt follows", error.what));
+          waiting,
+          failures + 1);
 }
 
 }  // namespace

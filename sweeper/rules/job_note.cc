@@ -15,6 +15,8 @@ namespace {
 
 /// At most one comment for a job in this time, so that slurmctld is not flooded.
 constexpr Seconds kPause{60};
+/// And at most so many in one round.
+constexpr std::size_t kMostNotes = 100;
 
 struct JobView {
   const ResizeRequest* request = nullptr;  ///< the oldest that it waits for
@@ -68,16 +70,23 @@ std::string waiting_text(const Round& round, const Job& job, const JobView& view
 std::string text_for(const Round& round, const Job& job, const JobView& view) {
   if (view.request != nullptr) return waiting_text(round, job, view);
   if (view.vms == view.ours && view.ends) return note_running(*view.ends);
-  const auto retry = round.memory.retries.find(retry_key(job.id, {}));
-  if (retry == round.memory.retries.end() || retry->second.next <= round.shot.now) return {};
-  return note_next_attempt(retry->second.attempts, retry->second.next, retry->second.why);
+  for (const NodeName& name : job.nodes) {
+    const auto retry = round.memory.retries.find(name);
+    if (retry == round.memory.retries.end() || retry->second.next <= round.shot.now) continue;
+    const RetryState& state = retry->second;
+    return state.attempts > 0 ? note_next_attempt(state.attempts, state.next, state.why)
+                              : note_refused_for_now(state.next, state.why);
+  }
+  return {};
 }
 
 }  // namespace
 
 void job_note(Round& round) {
+  const std::size_t before = round.actions.size();
   for (const Job& job : round.shot.jobs.items) {
     if (!holds_nodes(job)) continue;
+    if (round.actions.size() - before >= kMostNotes) return;
     const JobView view = view_of(round, job);
     if (view.ours == 0) continue;
     // Another rule has just said what there is to say.

@@ -15,21 +15,20 @@ namespace flex {
 
 namespace {
 
-/// How long before the timeout the clock is wound up again: a few rounds, but for short timeouts no
-/// more than half of it.
-Seconds margin(const Config& config, Seconds timeout) {
-  const Seconds rounds = 4 * config.sweeper.interval + Seconds{30};
-  return std::min(rounds, timeout / 2);
+/// The clock is wound up at half time: cheap, and neither an outage nor a long round can make it
+/// too late.
+Seconds wind_up_after(Seconds timeout) {
+  return timeout / 2;
 }
 
 bool is_waiting(const Round& round, const NodePicture& node) {
   if (node.node == nullptr || !is_powering_up(*node.node) || is_power_up_requested(*node.node) ||
-      is_powered_down(*node.node) || is_power_down_requested(*node.node))
+      is_powered_down(*node.node))
     return false;
   if (node.has_vm() || (node.entry && node.entry->is_leaving())) return false;
   // Without a request it waits for the next attempt, or for the sweeper to ask.
-  return node.request || !node.jobs.empty() || node.is_static ||
-         round.memory.retries.contains(node.name.text);
+  return node.is_awaited() || (node.request && !is_power_down_requested(*node.node)) ||
+         round.memory.retries.contains(node.name);
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ void keep_waiting(Round& round) {
     const auto armed = round.memory.armed.try_emplace(node.name, round.memory.last_round).first;
     const Seconds waited = round.shot.now - armed->second;
     if (!round.is_free(node.name) || !is_waiting(round, node)) continue;
-    if (waited < *node.resume_timeout - margin(round.config, *node.resume_timeout)) continue;
+    if (waited < wind_up_after(*node.resume_timeout)) continue;
     near.push_back(node.name);
     shortest = std::min(shortest, *node.resume_timeout);
   }

@@ -20,7 +20,9 @@ std::string key_of(const SweptGroup& group, const Instance& instance) {
 /// Why nobody wants it; empty: it is wanted, or something else takes care of it.
 std::string why_unwanted(const Round& round, const SweptGroup& group, const Instance& instance) {
   const NodePicture* node = round.picture.find(instance.name);
-  if (node == nullptr) return "no nodeset has a node of this name";
+  if (node == nullptr)
+    return round.picture.is_in_use_elsewhere(instance.name) ? ""
+                                                            : "no nodeset has a node of this name";
   if (node->node == nullptr) return "slurmctld knows no node of this name";
   if (!node->wants_vm()) {
     return instance.is_dead() ? "an entry without a VM, and its node is powered down"
@@ -48,7 +50,9 @@ void orphan_instance(Round& round) {
     std::map<std::string, std::vector<Instance>> doomed;
     for (const Instance& instance : group.instances) {
       // What a request has queued goes with the request.
-      const bool is_requested = instance.is_queued() && requested.contains(instance.name);
+      const NodePicture* node = round.picture.find(instance.name);
+      const bool is_requested = instance.is_queued() && (requested.contains(instance.name) ||
+                                                         (node != nullptr && node->request));
       if (instance.is_leaving() || is_requested) continue;
       const std::string why = why_unwanted(round, group, instance);
       if (why.empty()) continue;

@@ -30,13 +30,9 @@ void give_up(Round& round,
   std::vector<NodeName> nodes;
   for (const Job* job : jobs) {
     tell(round, Rule::ProvisionTimeout, why, *job, note_provision_timeout(limit, hold));
-    std::vector<NodeName> coming;
-    for (const NodeName& name : job->nodes) {
-      const NodePicture* node = round.picture.find(name);
-      if (node == nullptr || !node->is_coming_up() || !round.is_free(name)) continue;
-      round.claim(name);
-      coming.push_back(name);
-    }
+    std::vector<NodeName> coming = coming_for(round.picture, *job, jobs);
+    std::erase_if(coming, [&](const NodeName& name) { return !round.is_free(name); });
+    round.claim(coming);
     nodes.insert(nodes.end(), coming.begin(), coming.end());
     // Of a heterogeneous job only the leader can be requeued; it takes the others along. A job that
     // may not be requeued ends when its nodes go.
@@ -68,6 +64,7 @@ void provision_timeout(Round& round) {
       if (node == nullptr || !round.is_free(node->name)) continue;
       const NodesetConfig& nodeset = round.nodeset_of(*node);
       const bool is_over = nodeset.provision_timeout > Seconds{0} &&
+                           request.created != TimePoint{} &&
                            round.shot.now - request.created >= nodeset.provision_timeout;
       // Nobody waits for a static node: cancelling would only lose its place in the queue.
       const std::vector<const Job*> jobs = jobs_on(round.picture, request.nodes);

@@ -29,16 +29,27 @@ bool is_wanted(const Round& round, const NodePicture& node, const ResizeRequest&
              return on->id == job || can_use(round, node, *on, request);
            });
   }
-  if (node.is_static) return node.node != nullptr && !is_draining(*node.node);
+  if (node.is_static) return node.wants_vm() || node.is_awaited();
   return job == 0 && node.wants_vm();
+}
+
+/// Neither Google nor its description says which nodes it is for: its job must do.
+std::string why_unnamed_stale(const Round& round, const ResizeRequest& request) {
+  const JobId id = request_job(request);
+  const Job* job = round.picture.find_job(id);
+  const bool is_wanted = id == 0 || (job != nullptr && holds_nodes(*job));
+  return is_wanted ? std::string{} : fmt::format("job {} no longer waits", id);
 }
 
 /// Empty if all of its nodes are wanted, else why it is stale.
 std::string why_stale(const Round& round, const ResizeRequest& request) {
+  if (request.nodes.empty()) return why_unnamed_stale(round, request);
   std::size_t unwanted = 0;
   for (const NodeName& name : request.nodes) {
     const NodePicture* node = round.picture.find(name);
-    if (node == nullptr || !is_wanted(round, *node, request)) ++unwanted;
+    const bool is_kept = node == nullptr ? round.picture.is_in_use_elsewhere(name)
+                                         : is_wanted(round, *node, request);
+    if (!is_kept) ++unwanted;
   }
   if (unwanted == 0) return {};
   const JobId job = request_job(request);
@@ -76,9 +87,7 @@ void stale_request(Round& round) {
   std::vector<NodeName> unwanted;
   for (const SweptGroup& group : round.shot.groups) {
     for (const ResizeRequest& request : group.requests) {
-      // One that says neither its job nor its nodes is not known to be stale.
-      if (!request.is_active() || !is_our_request(request) || request.nodes.empty() ||
-          !round.is_free(group, request))
+      if (!request.is_active() || !is_our_request(request) || !round.is_free(group, request))
         continue;
       const std::string why = why_stale(round, request);
       if (why.empty()) continue;

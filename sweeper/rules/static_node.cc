@@ -16,12 +16,15 @@ void static_node(Round& round) {
                         !is_powering_up(state) && !is_power_up_requested(state) &&
                         !is_power_down_requested(state);
     if (!is_off || is_draining(state) || is_down(state) || !round.is_free(node.name)) continue;
-    // The name must be free; an entry without a VM is cleared when it is asked for.
-    if (node.entry && !node.entry->is_dead()) continue;
+    // The name must be free. An entry without a VM is cleared when it is asked for; one that waits
+    // in a request is what the node is powered up for.
+    const bool is_waiting = node.entry && node.entry->is_queued() && node.request;
+    if (node.entry && !node.entry->is_dead() && !is_waiting) continue;
+    if (round.memory.drains.contains(node.name)) continue;
     // One that comes down again and again without ever having a VM is tried less and less often.
     RetryState& raised = round.memory.raised[node.name];
     if (raised.next > round.shot.now) continue;
-    raised.next = round.shot.now + retry_delay(round.nodeset_of(node).retry, ++raised.attempts);
+    raised.next = round.shot.now + pause_after(round.nodeset_of(node).retry, ++raised.attempts);
     round.claim(node.name);
     nodes.push_back(node.name);
   }

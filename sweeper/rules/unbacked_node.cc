@@ -9,6 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 namespace flex {
 
 namespace {
@@ -101,26 +104,84 @@ void revive(Round& round) {
             UpdateNodes{.request = NodeRequest::Idle, .nodes = std::move(nodes), .reason = {}});
 }
 
-}  // namespace
+/// An admin has taken it out of service, with a reason that is not ours.
+bool is_set_aside(const Node& node) {
+  const bool is_foreign = !node.reason.empty() && node.reason.rfind(kNotePrefix, 0) != 0;
+  return is_foreign && is_draining(node);
+}
 
-void unbacked_node(Round& round) {
+/// Powering down takes an admin's drain away: it is put back when the node is off.
+void drain_again(Round& round) {
+  std::map<std::string, std::vector<NodeName>> by_reason;
+  for (auto drain = round.memory.drains.begin(); drain != round.memory.drains.end();) {
+    const NodePicture* node = round.picture.find(drain->first);
+    const bool is_over = node == nullptr || node->node == nullptr || is_draining(*node->node) ||
+                         node->is_coming_up();
+    const bool is_off = !is_over && is_powered_down(*node->node) && !is_powering_down(*node->node);
+    // While the power-down is still to come, the drain is still there.
+    if (is_over && !round.see(Rule::UnbackedNode, drain->first.text + " drain").is_twice()) {
+      ++drain;
+      continue;
+    }
+    if (is_over) {
+      drain = round.memory.drains.erase(drain);
+      continue;
+    }
+    if (is_off && round.is_free(drain->first)) {
+      round.claim(drain->first);
+      by_reason[drain->second].push_back(drain->first);
+    }
+    ++drain;
+  }
+  for (auto& [reason, nodes] : by_reason) {
+    round.add(
+        Rule::UnbackedNode,
+        "an admin had drained it",
+        UpdateNodes{.request = NodeRequest::Drain, .nodes = std::move(nodes), .reason = reason});
+  }
+}
+
+/// No group of the nodeset is listed at all, though the node had a VM in one: rather a wrong
+/// project or region than the truth.
+bool has_no_group(const Round& round, const NodePicture& node) {
+  const auto& groups = round.shot.groups;
+  return std::none_of(groups.begin(), groups.end(), [&](const SweptGroup& group) {
+    return group.nodeset == round.nodeset_of(node).name;
+  });
+}
+
+/// Nodes by why their VM is gone, so that each batch is one call and says what is true for all of
+/// it.
+struct Lost {
+  std::map<std::string, std::vector<NodeName>> busy{};
+  std::map<std::string, std::vector<NodeName>> idle{};
+};
+
+Lost find_lost(Round& round) {
   const Found found = look(round);
-  const bool is_doubtful = found.unexplained >= kMany && found.unexplained * 2 > found.up;
-  // By reason, so that each batch is one call and says what is true for all of it.
-  std::map<std::string, std::vector<NodeName>> busy;
-  std::map<std::string, std::vector<NodeName>> idle;
+  const bool are_many = found.unexplained >= kMany && found.unexplained * 2 > found.up;
+  Lost lost;
   for (const NodePicture* node : found.gone) {
     const Sighting& seen = round.see(Rule::UnbackedNode, node->name.text);
     if (!seen.is_twice()) continue;
-    if (is_doubtful && !is_at_end(round, *node) && seen.age() < kDoubt) continue;
+    const bool is_doubtful = !is_at_end(round, *node) && (are_many || has_no_group(round, *node));
+    if (is_doubtful && seen.age() < kDoubt) continue;
     const bool has_work = is_busy(*node);
     if (!has_work && is_power_down_requested(*node->node)) continue;
     if (round.spend(1) == 0) continue;
     round.claim(node->name);
-    (has_work ? busy : idle)[why_gone(round, *node)].push_back(node->name);
+    if (is_set_aside(*node->node)) round.memory.drains[node->name] = node->node->reason;
+    (has_work ? lost.busy : lost.idle)[why_gone(round, *node)].push_back(node->name);
   }
-  for (const auto& [why, nodes] : busy) end_jobs(round, nodes, why);
-  for (const auto& [why, nodes] : idle) {
+  return lost;
+}
+
+}  // namespace
+
+void unbacked_node(Round& round) {
+  const Lost lost = find_lost(round);
+  for (const auto& [why, nodes] : lost.busy) end_jobs(round, nodes, why);
+  for (const auto& [why, nodes] : lost.idle) {
     round.add(
         Rule::UnbackedNode,
         why,
@@ -128,6 +189,7 @@ void unbacked_node(Round& round) {
             .request = NodeRequest::PowerDownForce, .nodes = nodes, .reason = "flex: " + why});
   }
   revive(round);
+  drain_again(round);
 }
 
 }  // namespace flex

@@ -2,6 +2,7 @@
 // unrequested_node: slurmctld brings a node up, and neither a VM nor a request is there.
 // flex-resume died or was refused, or the request has gone: ask as it would have. A node that
 // nobody waits for is given back instead.
+#include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
 
 #include <map>
@@ -19,14 +20,24 @@ void give_back(Round& round, const NodePicture& node, std::vector<NodeName>& unw
   round.claim(node.name);
 }
 
-bool is_due(const Round& round, const NodePicture& node) {
-  const JobId job = node.jobs.empty() ? 0 : node.jobs.front()->id;
-  const auto retry = round.memory.retries.find(retry_key(job, node.name));
-  return retry == round.memory.retries.end() || retry->second.next <= round.shot.now;
+/// The next attempt is failed_request's.
+bool is_between_attempts(const NodePicture& node) {
+  return node.failed && node.jobs.empty() && !node.is_static;
 }
 
-/// A request is all or nothing: a job is asked for when all of its missing nodes have been seen
-/// twice.
+/// A static node that an admin has drained stays as it is: powering it down would undo the drain.
+bool is_set_aside(const NodePicture& node) {
+  return node.is_static && node.jobs.empty() && is_draining(*node.node);
+}
+
+/// Seen twice, no pause to be kept, and its name is not just being freed.
+bool is_ripe(Round& round, const NodePicture& node) {
+  const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text);
+  const bool is_leaving = node.entry && node.entry->is_leaving();
+  return seen.is_twice() && is_due(round, node) && !is_leaving;
+}
+
+/// A request is all or nothing: a job is asked for when all of its missing nodes are ripe.
 struct Waiting {
   std::vector<NodeName> nodes{};
   bool is_ripe = true;
@@ -40,20 +51,16 @@ void unrequested_node(Round& round) {
   std::vector<NodeName> unwanted;
   for (const NodePicture& node : round.picture.nodes()) {
     if (!is_unserved(node) || !round.is_free(node.name) || round.is_stopped(node)) continue;
-    if (node.failed && node.jobs.empty() && !node.is_static) continue;  // failed_request's
-    if (node.jobs.empty() && !node.is_static) {
+    if (is_between_attempts(node) || is_set_aside(node)) continue;
+    if (!node.is_awaited()) {
       give_back(round, node, unwanted);
-      continue;
+    } else if (node.jobs.empty()) {
+      if (is_ripe(round, node)) ripe.push_back(node.name);
+    } else {
+      Waiting& waiting = by_job[node.jobs.front()->id];
+      waiting.nodes.push_back(node.name);
+      waiting.is_ripe = is_ripe(round, node) && waiting.is_ripe;
     }
-    const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text);
-    const bool is_ripe = seen.is_twice() && is_due(round, node);
-    if (node.jobs.empty()) {
-      if (is_ripe) ripe.push_back(node.name);
-      continue;
-    }
-    Waiting& waiting = by_job[node.jobs.front()->id];
-    waiting.nodes.push_back(node.name);
-    waiting.is_ripe = waiting.is_ripe && is_ripe;
   }
   for (const auto& [job, waiting] : by_job) {
     if (waiting.is_ripe) ripe.insert(ripe.end(), waiting.nodes.begin(), waiting.nodes.end());

@@ -84,7 +84,7 @@ TEST_CASE("act: what the insert's operation says is listened to") {
     stage.cloud.next_operation_error("insert_request",
                                      {.code = "INVALID_ARGUMENT", .message = "no"});
     CHECK(stage.carry_out(stage.scene.actions).failed == 1);
-    CHECK(stage.slurm.updates.size() == 3);
+    REQUIRE(stage.slurm.updates.size() == 3);
     CHECK(stage.slurm.updates[0].what == "admin_comment");
     CHECK(stage.slurm.updates[1].what == "requeue_hold");
     CHECK(stage.slurm.updates[2].what == "node POWER_DOWN_FORCE");
@@ -94,7 +94,7 @@ TEST_CASE("act: what the insert's operation says is listened to") {
                                      {.code = "QUOTA_EXCEEDED", .message = "full"});
     CHECK(stage.carry_out(stage.scene.actions).failed == 1);
     CHECK(stage.slurm.updates.empty());
-    CHECK(stage.scene.memory.retries.at("j7").next == stage.scene.shot.now + Seconds{60});
+    CHECK(stage.scene.memory.retries.at({"a-0"}).next == stage.scene.shot.now + Seconds{60});
     CHECK(stage.scene.round().empty());
   }
 }
@@ -235,4 +235,46 @@ TEST_CASE("act: SIGTERM ends between actions") {
   CHECK(report.done == 0);
   CHECK(stage.cloud.groups.contains("hpc-a"));
   CHECK(stage.slurm.updates.empty());
+}
+
+TEST_CASE(
+    "act: a node that another job has got since the look is left alone, with the same flags") {
+  Stage stage;
+  stage.scene.waiting_job(7, "a-0");
+  stage.settle();
+  stage.slurm.jobs[0].id = 8;
+  const ActReport report = stage.carry_out(
+      {action(Rule::ProvisionTimeout, RequeueJob{.job = 7, .hold = false, .nodes = nodes("a", 1)}),
+       action(Rule::ProvisionTimeout,
+              UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)})});
+  CHECK(report.again == 2);
+  CHECK(stage.slurm.updates.empty());
+}
+
+TEST_CASE("act: a request that is just being served is not taken from its job") {
+  Stage stage;
+  stage.scene.waiting_job(7, "a-0");
+  stage.settle();
+  stage.cloud.add_request("hpc-a", "j7-x", {"a-0"}, RequestState::Provisioning);
+  const ActReport report = stage.carry_out(
+      {action(Rule::ProvisionTimeout,
+              CancelRequest{
+                  .group = {"hpc-a"}, .request = {"j7-x"}, .nodes = nodes("a", 1), .job = 7}),
+       action(Rule::ProvisionTimeout, RequeueJob{.job = 7, .hold = false, .nodes = nodes("a", 1)}),
+       action(Rule::ProvisionTimeout,
+              UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)})});
+  CHECK(report.again == 3);
+  CHECK(stage.slurm.updates.empty());
+}
+
+TEST_CASE("act: when slurmctld goes away in the middle the rest is not tried") {
+  Stage stage;
+  stage.settle();
+  stage.slurm.fail_next("update_nodes", {ErrorKind::Retry, "away"}, 9);
+  const ActReport report = stage.carry_out(
+      {action(Rule::StaticNode,
+              UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1)}),
+       action(Rule::StaticNode,
+              UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1, 1)})});
+  CHECK(report.failed == 1);
 }

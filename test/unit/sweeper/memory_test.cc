@@ -49,12 +49,14 @@ TEST_CASE("memory is written down and read again") {
   memory.see("rule", "x y/z", at(0));
   ++memory.round;
   memory.see("rule", "x y/z", at(1));
-  memory.retries["j7"] = {.attempts = 2, .next = at(9), .why = "no \"capacity\"\n"};
-  memory.raised[{"a-1"}] = {.attempts = 1, .next = at(8), .why = ""};
+  memory.retries[{"a-7"}] = {
+      .attempts = 2, .refusals = 1, .next = at(9), .why = "no \"capacity\"\n"};
+  memory.raised[{"a-1"}] = {.attempts = 1, .refusals = 0, .next = at(8), .why = ""};
+  memory.drains[{"a-2"}] = "fan";
   memory.armed[{"a-0"}] = at(4);
   memory.lease_ends[{"a-0"}] = at(5);
-  memory.boot_failures["a"] = 2;
-  memory.stopped["b"] = {.why = "x", .drained = {{"b-0"}, {"b-1"}}};
+  memory.boot_failures["a"] = {.count = 2, .last = at(7)};
+  memory.stopped["b"] = {.why = "x", .drained = {{"b-0"}, {"b-1"}}, .is_clearing = true};
   memory.notes[7] = at(6);
   const auto read = parse_memory(to_text(memory));
   REQUIRE(read);

@@ -96,9 +96,6 @@ TEST_CASE("empty_mig: not with a VM, an active request, or somebody about to use
     scene.waiting_job(7, "a-0");
     scene.asked(7, "a-0");
   }
-  SECTION("a target size") {
-    scene.owned().group.target_size = 1;
-  }
   SECTION("a job about to be resumed") {
     scene.waiting_job(7, "a-0");
     scene.state("a-0", NODE_STATE_ALLOCATED | NODE_STATE_CLOUD | NODE_STATE_POWERED_DOWN);
@@ -135,4 +132,22 @@ TEST_CASE("finished_request: deleted after an hour, active ones never") {
   CHECK(scene.rounds(240).empty());
   CHECK(scene.round() == Texts{"finished_request delete_request @hpc-a/j6-x",
                                "finished_request delete_request @hpc-a/j5-x"});
+}
+
+TEST_CASE("empty_mig: one that has a size but nothing in it is waited for longer") {
+  Scene scene;
+  scene.settings.sweeper.empty_mig_grace = Seconds{30};
+  scene.owned().group.target_size = 1;
+  CHECK(scene.rounds(12).empty());
+  CHECK(scene.round() == Texts{"empty_mig delete_group @hpc-a"});
+}
+
+TEST_CASE("orphan_instance: a node taken out of the config keeps its VM while Slurm has it up") {
+  Scene scene;
+  Node other;
+  other.name = {"b-7"};
+  other.state = kBusy;
+  scene.shot.nodes.items.push_back(other);
+  scene.owned().instances.push_back(running({"b-7"}));
+  CHECK(scene.rounds(40).empty());
 }

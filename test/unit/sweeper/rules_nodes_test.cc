@@ -151,6 +151,7 @@ TEST_CASE(
 
 TEST_CASE("unbacked_node: a job that may not be requeued is told so") {
   Scene scene;
+  scene.owned();
   scene.running_job(7, "a-0").may_requeue = false;
   scene.rounds(2);
   CHECK(scene.comment(7) == "flex: lost a-0: its VM is gone; it may not be requeued");
@@ -171,6 +172,7 @@ TEST_CASE(
     "unbacked_node: an idle node is powered down, one that is on its way down already is left "
     "alone") {
   Scene scene;
+  scene.owned();
   scene.state("a-0", kIdle);
   scene.state("a-1", kIdle | NODE_STATE_POWER_DOWN);
   scene.state("a-2", NODE_STATE_DOWN | NODE_STATE_CLOUD);
@@ -200,6 +202,7 @@ TEST_CASE("unbacked_node: one sighting is not enough") {
 
 TEST_CASE("unbacked_node: when everything seems to be gone at once it looks for longer") {
   Scene scene{40};
+  scene.owned();
   scene.state("a-[0-39]", kIdle);
   CHECK(scene.rounds(20).empty());
   CHECK(scene.rounds(2).size() == 1);
@@ -222,15 +225,15 @@ TEST_CASE("keep_waiting: re-arms before ResumeTimeout, and again only after that
   CHECK(scene.round().empty());
   scene.waiting_job(7, "a-[0-1]");
   scene.asked(7, "a-[0-1]");
-  // 300 s less 4 rounds and 30 s, counted from the round before the nodes went up.
-  CHECK(scene.rounds(13).empty());
+  // Half of it, counted from the round before the nodes went up.
+  CHECK(scene.rounds(9).empty());
   CHECK(scene.round() == Texts{"keep_waiting POWER_UP a-[0-1]"});
   CHECK(std::get<UpdateNodes>(scene.actions.front().what).only_without_vm);
   // As long as slurmctld has not taken it, it is tried again.
   CHECK(scene.round() == Texts{"keep_waiting POWER_UP a-[0-1]"});
   scene.memory.armed[{"a-0"}] = scene.shot.now;
   scene.memory.armed[{"a-1"}] = scene.shot.now;
-  CHECK(scene.rounds(13).empty());
+  CHECK(scene.rounds(9).empty());
   CHECK(scene.round() == Texts{"keep_waiting POWER_UP a-[0-1]"});
 }
 
@@ -281,15 +284,6 @@ TEST_CASE(
   CHECK(std::get<DeleteInstances>(scene.actions.front().what).keep_serial_log);
   std::erase_if(scene.owned().instances, [](const Instance& vm) { return vm.name.text == "a-1"; });
   CHECK(scene.rounds(2) == Texts{"unrequested_node ask a-1 job=7"});
-}
-
-TEST_CASE("boot_timeout: a VM that is still being made has time") {
-  Scene scene;
-  scene.set().boot_timeout = Seconds{60};
-  scene.waiting_job(7, "a-0");
-  scene.vms("a-0");
-  scene.entry("a-0").status = InstanceStatus::Staging;
-  CHECK(scene.rounds(20).empty());
 }
 
 namespace {
@@ -364,9 +358,11 @@ TEST_CASE(
   CHECK(scene.rounds(3).empty());
   scene.state("a-3", kOff);
   CHECK(scene.round() == Texts{"boot_timeout UNDRAIN a-[0-2,4-7]"});
-  CHECK_FALSE(scene.memory.stopped.contains("a"));
+  // Not carried out: it must not be taken for a new stop.
+  CHECK(scene.round() == Texts{"boot_timeout UNDRAIN a-[0-2,4-7]"});
   scene.state("a-[0-7]", kOff);
-  CHECK(scene.round() == Texts{"static_node POWER_UP a-1"});
+  scene.round();
+  CHECK_FALSE(scene.memory.stopped.contains("a"));
 }
 
 TEST_CASE("boot_timeout: a stop outlives a loss of memory") {
@@ -374,4 +370,113 @@ TEST_CASE("boot_timeout: a stop outlives a loss of memory") {
   scene.state("a-0", kOff | NODE_STATE_DRAIN);
   scene.node("a-0").reason = "flex: nodeset a stopped: 3 boots in a row failed";
   CHECK(scene.round() == Texts{"boot_timeout DRAIN a-[1-7]"});
+}
+
+TEST_CASE("a node that goes down after its job (PowerDownOnIdle) is asked for and kept waiting") {
+  Scene scene;
+  scene.shot.settings.resume_timeout = Seconds{60};
+  scene.waiting_job(7, "a-0");
+  scene.state("a-0", kComingForJob | NODE_STATE_POWER_DOWN);
+  CHECK(scene.rounds(2) == Texts{"unrequested_node ask a-0 job=7"});
+  scene.asked(7, "a-0");
+  CHECK(scene.rounds(2) == Texts{"keep_waiting POWER_UP a-0"});
+}
+
+TEST_CASE(
+    "unrequested_node: a node powered down by an admin while it comes up for nobody is given "
+    "back") {
+  Scene scene;
+  scene.make_static("a-0");
+  scene.state("a-0", kComing | NODE_STATE_POWER_DOWN);
+  CHECK(scene.rounds(13) == Texts{"unrequested_node POWER_DOWN_FORCE a-0"});
+}
+
+TEST_CASE("a static node that is drained while it waits is left alone, its request too") {
+  Scene scene;
+  scene.make_static("a-[0-1]");
+  scene.state("a-[0-1]", kComing | NODE_STATE_DRAIN);
+  scene.asked(0, "a-0");
+  CHECK(scene.rounds(30).empty());
+}
+
+TEST_CASE("unrequested_node: a name that is just being freed is waited for") {
+  Scene scene;
+  scene.waiting_job(7, "a-0");
+  scene.owned().instances.push_back(deleting({"a-0"}));
+  CHECK(scene.rounds(5).empty());
+  scene.no_vms();
+  CHECK(scene.round() == Texts{"unrequested_node ask a-0 job=7"});
+}
+
+TEST_CASE("static_node: one that is off while its request still waits is powered up for it") {
+  Scene scene;
+  scene.make_static("a-0");
+  scene.asked(0, "a-0");
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+}
+
+TEST_CASE("unbacked_node: without any group of the nodeset it looks for longer") {
+  Scene scene;
+  scene.running_job(7, "a-0");
+  CHECK(scene.rounds(20).empty());
+  CHECK(scene.round().size() == 3);
+}
+
+TEST_CASE("unbacked_node: an admin's drain outlives the power-down") {
+  Scene scene;
+  scene.owned();
+  scene.make_static("a-0");
+  scene.state("a-0", kIdle | NODE_STATE_DRAIN);
+  scene.node("a-0").reason = "bad fan";
+  CHECK(scene.rounds(2) == Texts{"unbacked_node POWER_DOWN_FORCE a-0"});
+  scene.state("a-0", kGoing);
+  CHECK(scene.round().empty());
+  scene.state("a-0", kOff);
+  CHECK(scene.round() == Texts{"unbacked_node DRAIN a-0"});
+  CHECK(std::get<UpdateNodes>(scene.actions.front().what).reason == "bad fan");
+  scene.state("a-0", kOff | NODE_STATE_DRAIN);
+  CHECK(scene.rounds(3).empty());
+  CHECK(scene.memory.drains.empty());
+}
+
+TEST_CASE("boot_timeout: a VM that never starts has twice the time") {
+  Scene scene;
+  scene.set().boot_timeout = Seconds{60};
+  scene.waiting_job(7, "a-0");
+  scene.vms("a-0");
+  scene.entry("a-0").status = InstanceStatus::Staging;
+  CHECK(scene.rounds(8).empty());
+  CHECK(scene.round() == Texts{"boot_timeout delete_instances a-0 @hpc-a"});
+}
+
+TEST_CASE("boot_timeout: VMs of one wave are one failure, and without a deletion there is none") {
+  Scene scene;
+  scene.set().boot_timeout = Seconds{60};
+  scene.waiting_job(7, "a-[0-2]");
+  scene.vms("a-0");
+  scene.round();
+  scene.vms("a-[0-1]");
+  scene.round();
+  scene.vms("a-[0-2]");
+  scene.rounds(5);
+  CHECK(scene.memory.boot_failures.at("a").count == 1);
+  Scene poor;
+  poor.settings.sweeper.max_deletes_per_round = 0;
+  poor.set().boot_timeout = Seconds{60};
+  poor.set().max_boot_failures = 1;
+  poor.waiting_job(7, "a-0");
+  poor.vms("a-0");
+  CHECK(poor.rounds(20).empty());
+}
+
+TEST_CASE("a clock that was set back does not stop anything") {
+  Scene scene;
+  scene.make_static("a-0");
+  scene.round();
+  scene.waiting_job(7, "a-1");
+  scene.memory.retries[{"a-1"}] = {
+      .attempts = 1, .refusals = 0, .next = scene.shot.now + Seconds{9999}, .why = "x"};
+  scene.shot.now -= Seconds{5000};
+  const Texts texts = scene.rounds(2);
+  CHECK(std::count(texts.begin(), texts.end(), "unrequested_node ask a-1 job=7") == 1);
 }

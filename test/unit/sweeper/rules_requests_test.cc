@@ -76,24 +76,71 @@ TEST_CASE("failed_request: a time-out is followed by the next attempt after a pa
       .code = "LIMIT_EXCEEDED",
       .message = "Resize request could not provision queued instances in the allocated time."};
   CHECK(scene.rounds(4).empty());
-  CHECK(scene.round() ==
-        Texts{"failed_request ask a-[0-1] job=7", "failed_request delete_request @hpc-a/j7-x"});
-  CHECK(scene.memory.retries.at("j7").attempts == 2);
+  CHECK(scene.round() == Texts{"failed_request ask a-[0-1] job=7"});
+  const auto& ask = std::get<AskForNodes>(scene.actions.front().what);
+  CHECK(ask.plan.groups[0].requests[0].key.attempt == 2);
+  CHECK(scene.memory.retries.at({"a-0"}).attempts == 1);
+  // The failed one goes when the next one is in.
+  scene.asked(7, "a-[0-1]", RequestState::Accepted, "j7-second");
+  CHECK(scene.rounds(2) == Texts{"failed_request delete_request @hpc-a/j7-x"});
 }
 
-TEST_CASE("failed_request: the pause doubles, and after the limit the job is given back") {
+TEST_CASE("failed_request: the attempt's number goes on though the first failed one is deleted") {
   Scene scene;
   scene.waiting_job(7, "a-0");
   ResizeRequest& failed = scene.asked(7, "a-0", RequestState::Failed);
   failed.error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
   failed.description = request_description(7, nodes("a", 1), 2);
   CHECK(scene.rounds(8).empty());
-  CHECK(scene.round().size() == 2);
+  CHECK(scene.round() == Texts{"failed_request ask a-0 job=7"});
+  const auto& ask = std::get<AskForNodes>(scene.actions.front().what);
+  CHECK(ask.plan.groups[0].requests[0].key.attempt == 3);
+}
+
+TEST_CASE("failed_request: after the limit the job is given back") {
+  Scene scene;
+  scene.waiting_job(7, "a-0");
+  ResizeRequest& failed = scene.asked(7, "a-0", RequestState::Failed);
+  failed.error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
   failed.description = request_description(7, nodes("a", 1), 3);
   CHECK(scene.round() == Texts{"failed_request give_job_back a-0 job=7",
                                "failed_request delete_request @hpc-a/j7-x"});
   CHECK_THAT(std::get<GiveJobBack>(scene.actions.front().what).error.what,
              StartsWith("3 attempts failed, the last with: no capacity"));
+}
+
+TEST_CASE("failed_request: refusals for want of quota are no attempts") {
+  Scene scene;
+  scene.waiting_job(7, "a-0");
+  scene.memory.retries[{"a-0"}] = {.attempts = 0, .refusals = 9, .next = {}, .why = "quota"};
+  scene.asked(7, "a-0", RequestState::Failed).error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED",
+                                                       .message = "x"};
+  CHECK(scene.rounds(4).empty());
+  CHECK(scene.round() == Texts{"failed_request ask a-0 job=7"});
+}
+
+TEST_CASE("failed_request: trouble is forgotten when the VM is there or the job is gone") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  scene.memory.retries[{"a-0"}] = {.attempts = 2, .refusals = 0, .next = {}, .why = "x"};
+  scene.memory.retries[{"a-1"}] = {.attempts = 2, .refusals = 0, .next = {}, .why = "x"};
+  scene.vms("a-0");
+  scene.state("a-1", kOff);
+  scene.round();
+  CHECK(scene.memory.retries.empty());
+}
+
+TEST_CASE("provision_timeout: a job that shares a node keeps it") {
+  Scene scene;
+  scene.set().provision_timeout = Seconds{10};
+  scene.waiting_job(7, "a-[0-1]");
+  scene.waiting_job(8, "a-1");
+  scene.asked(7, "a-0");
+  scene.asked(8, "a-1").created = scene.shot.now + Seconds{100};
+  CHECK(scene.round() == Texts{"provision_timeout cancel_request a-0 @hpc-a/j7-x job=7",
+                               "provision_timeout comment job=7",
+                               "provision_timeout requeue a-0 job=7",
+                               "provision_timeout POWER_DOWN_FORCE a-0"});
 }
 
 TEST_CASE(
@@ -116,8 +163,7 @@ TEST_CASE("failed_request: a static node is tried for ever") {
   failed.description = request_description(0, nodes("a", 1), 40);
   failed.error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
   CHECK(scene.rounds(120).empty());
-  CHECK(scene.round() ==
-        Texts{"failed_request ask a-0", "failed_request delete_request @hpc-a/j0-x"});
+  CHECK(scene.round() == Texts{"failed_request ask a-0"});
 }
 
 TEST_CASE(
@@ -172,5 +218,38 @@ TEST_CASE("provision_timeout: a static node keeps its place in the queue") {
   scene.set().provision_timeout = Seconds{10};
   scene.state("a-0", kComing);
   scene.asked(0, "a-0");
+  CHECK(scene.rounds(3).empty());
+}
+
+TEST_CASE("stale_request: one that names no nodes is judged by its job") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  ResizeRequest& request = scene.asked(7, "a-[0-1]");
+  request.nodes.clear();
+  request.description = "slurm-flex-start job=7";
+  CHECK(scene.rounds(3).empty());
+  scene.end_job(7);
+  scene.state("a-[0-1]", kComing);
+  CHECK(scene.rounds(2) == Texts{"stale_request cancel_request @hpc-a/j7-x job=7"});
+}
+
+TEST_CASE(
+    "stale_request: nodes taken out of the config keep their request while Slurm wants them") {
+  Scene scene;
+  Node other;
+  other.name = {"b-0"};
+  other.state = kComingForJob;
+  scene.shot.nodes.items.push_back(other);
+  scene.asked(7, "b-0");
+  CHECK(scene.rounds(4).empty());
+  scene.shot.nodes.items.back().state = kOff;
+  CHECK(scene.rounds(2) == Texts{"stale_request cancel_request b-0 @hpc-a/j7-x job=7"});
+}
+
+TEST_CASE("provision_timeout: a request whose age Google does not tell is not over") {
+  Scene scene;
+  scene.set().provision_timeout = Seconds{10};
+  scene.waiting_job(7, "a-0");
+  scene.asked(7, "a-0").created = {};
   CHECK(scene.rounds(3).empty());
 }
