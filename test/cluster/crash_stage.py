@@ -143,10 +143,10 @@ class Stage:
 
     def slurm_state(self):
         """What no case may change: the nodes' states and reasons, the job's state."""
+        nodes = self.cluster.slurm("sinfo", "-h", "-p", self.nodeset.name, "-o", "%T %E %D").stdout
         if not self.jobs:
-            return self.cluster.slurm("sinfo", "-h", "-p", self.nodeset.name, "-o", "%T %E %D").stdout
-        # A node that is taken away from its job ends it or puts it back in the queue.
-        return self.cluster.slurm("squeue", "-h", "-p", self.nodeset.name, "-o", "%i %T %S %N").stdout
+            return nodes
+        return nodes + self.cluster.slurm("squeue", "-h", "-p", self.nodeset.name, "-o", "%i %T %S %N").stdout
 
     def check(self):
         """All that is wrong now."""
