@@ -129,6 +129,8 @@ bool Loop::round() {
                 .serial_dir = options_.state_dir.empty() ? "" : options_.state_dir + "/serial",
                 .should_stop = [this] { return should_stop(); }};
     acted = act(actor, decision.actions);
+    // Something was not as it looked: the next look is a full one.
+    if (acted.again > 0) shot_.nodes.as_of = {};
     for (const Action& action : decision.actions) status_.remember(shot_.now, action);
   }
   status_.last_complete = shot_.now;

@@ -11,6 +11,7 @@
 #include <deque>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace flex {
@@ -85,16 +86,20 @@ class CloudLook {
   std::optional<Error> error_{};
 };
 
-/// slurmctld does not count the end of SuspendTimeout as a change (22.05): while a node is on its
-/// way up or down, all of them are asked for.
-bool is_in_transit(const Node& node) {
-  return is_powering_down(node) || is_powering_up(node) || is_power_up_requested(node) ||
-         is_power_down_requested(node);
+/// Old releases do not count it as a change when power saving takes a node down (22.05; not so in
+/// 24.11): there, unless all is dark, all nodes are asked for.
+bool may_change_unseen(const Snapshot& shot) {
+  constexpr std::string_view kFirstGood = "24.05";
+  if (std::string_view(shot.settings.version) >= kFirstGood) return false;
+  return std::any_of(shot.nodes.items.begin(), shot.nodes.items.end(), [](const Node& node) {
+    const bool is_dark = is_powered_down(node) && !is_powering_down(node) &&
+                         !is_power_up_requested(node) && !is_powering_up(node);
+    return is_cloud(node) && !is_dark;
+  });
 }
 
 Result<Done> look_at_slurm(Scheduler& scheduler, Snapshot& shot) {
-  if (std::any_of(shot.nodes.items.begin(), shot.nodes.items.end(), is_in_transit))
-    shot.nodes.as_of = {};
+  if (may_change_unseen(shot)) shot.nodes.as_of = {};
   if (auto done = scheduler.refresh_nodes(shot.nodes); !done) return done.error();
   if (auto done = scheduler.refresh_jobs(shot.jobs); !done) return done.error();
   auto partitions = scheduler.refresh_partitions(shot.partitions);

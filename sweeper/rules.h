@@ -103,6 +103,8 @@ void job_note(Round& round);
 
 // ---- what several rules need ----
 
+/// "group/request", for sightings.
+[[nodiscard]] std::string key_of(const ResizeRequest& request);
 /// The key of a job's, or of a jobless node's, failed attempts in Memory::retries.
 [[nodiscard]] std::string retry_key(JobId job, const NodeName& node);
 /// min(base · 2^(failures-1), max).

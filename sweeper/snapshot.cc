@@ -107,26 +107,30 @@ void Picture::add_timeouts() {
 
 void Picture::add_cloud() {
   for (const SweptGroup& group : shot_.groups) {
-    for (const Instance& instance : group.instances) {
-      NodePicture* const picture = at(instance.name);
-      if (picture == nullptr) continue;
-      // An entry without a VM in one group must not hide a VM in another.
-      if (!picture->entry || rank(instance) > rank(*picture->entry))
-        picture->entry = {.item = &instance, .group = &group};
-    }
-    for (const ResizeRequest& request : group.requests) {
-      const bool is_failed = request.state == RequestState::Failed && is_our_request(request);
-      if (!request.is_active() && !is_failed) continue;
-      for (const NodeName& name : request.nodes) {
-        NodePicture* const picture = at(name);
-        if (picture == nullptr) continue;
-        if (request.is_active()) {
-          picture->request = {.item = &request, .group = &group};
-        } else if (!picture->failed || picture->failed->created <= request.created) {
-          picture->failed = {.item = &request, .group = &group};
-        }
-      }
-    }
+    for (const Instance& instance : group.instances)
+      add_entry({.item = &instance, .group = &group});
+    for (const ResizeRequest& request : group.requests)
+      add_request({.item = &request, .group = &group});
+  }
+}
+
+void Picture::add_entry(const Placed<Instance>& entry) {
+  NodePicture* const picture = at(entry->name);
+  if (picture == nullptr) return;
+  // An entry without a VM in one group must not hide a VM in another.
+  if (!picture->entry || rank(*entry) > rank(*picture->entry)) picture->entry = entry;
+}
+
+void Picture::add_request(const Placed<ResizeRequest>& request) {
+  const bool is_failed = request->state == RequestState::Failed && is_our_request(*request);
+  if (!request->is_active() && !is_failed) return;
+  for (const NodeName& name : request->nodes) {
+    NodePicture* const picture = at(name);
+    if (picture == nullptr) continue;
+    if (request->is_active())
+      picture->request = request;
+    else if (!picture->failed || picture->failed->created <= request->created)
+      picture->failed = request;
   }
 }
 

@@ -86,6 +86,8 @@ class Picture {
   void add_slurm();
   void add_timeouts();
   void add_cloud();
+  void add_entry(const Placed<Instance>& entry);
+  void add_request(const Placed<ResizeRequest>& request);
 
   const Config& config_;
   const Snapshot& shot_;

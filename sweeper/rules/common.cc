@@ -10,6 +10,10 @@
 
 namespace flex {
 
+std::string key_of(const ResizeRequest& request) {
+  return request.group.text + "/" + request.name.text;
+}
+
 std::string retry_key(JobId job, const NodeName& node) {
   return job != 0 ? fmt::format("j{}", job) : node.text;
 }

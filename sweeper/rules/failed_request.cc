@@ -119,8 +119,7 @@ void failed_request(Round& round) {
         retry_or_give_back(round, group, request, waiting);
         continue;
       }
-      const Sighting& seen =
-          round.see(Rule::FailedRequest, request.group.text + "/" + request.name.text);
+      const Sighting& seen = round.see(Rule::FailedRequest, key_of(request));
       if (seen.is_twice())
         remove(round, group, request, "failed, and nobody waits for it: " + error_of(request).what);
     }

@@ -13,8 +13,7 @@ void finished_request(Round& round) {
                                request.state == RequestState::Failed ||
                                request.state == RequestState::Cancelled;
       if (!is_finished || !is_our_request(request) || !round.is_free(group, request)) continue;
-      const Sighting& seen =
-          round.see(Rule::FinishedRequest, request.group.text + "/" + request.name.text);
+      const Sighting& seen = round.see(Rule::FinishedRequest, key_of(request));
       if (!seen.is_twice() || seen.age() < round.config.sweeper.finished_request_grace) continue;
       if (round.spend(1) == 0) return;
       round.claim_request(group, request);

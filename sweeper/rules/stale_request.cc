@@ -49,6 +49,27 @@ std::string why_stale(const Round& round, const ResizeRequest& request) {
   return fmt::format("job {} no longer waits for its nodes", job);
 }
 
+/// Cancels it; its nodes that are left powering up for nobody go to `unwanted`.
+void cancel(Round& round,
+            const SweptGroup& group,
+            const ResizeRequest& request,
+            const std::string& why,
+            std::vector<NodeName>& unwanted) {
+  round.claim_request(group, request);
+  round.add(Rule::StaleRequest,
+            why,
+            CancelRequest{.group = group.group.name,
+                          .request = request.name,
+                          .nodes = request.nodes,
+                          .job = request_job(request)});
+  for (const NodeName& name : request.nodes) {
+    const NodePicture* node = round.picture.find(name);
+    if (node == nullptr || node->node == nullptr || !round.is_free(name)) continue;
+    round.claim(name);
+    if (node->jobs.empty() && !node->is_static && node->is_coming_up()) unwanted.push_back(name);
+  }
+}
+
 }  // namespace
 
 void stale_request(Round& round) {
@@ -61,25 +82,11 @@ void stale_request(Round& round) {
         continue;
       const std::string why = why_stale(round, request);
       if (why.empty()) continue;
-      const Sighting& seen =
-          round.see(Rule::StaleRequest, request.group.text + "/" + request.name.text);
+      const Sighting& seen = round.see(Rule::StaleRequest, key_of(request));
       // Only a queued one can be cancelled; one that is being created or served is looked at again.
       if (!seen.is_twice() || request.state != RequestState::Accepted || round.spend(1) == 0)
         continue;
-      round.claim_request(group, request);
-      round.add(Rule::StaleRequest,
-                why,
-                CancelRequest{.group = group.group.name,
-                              .request = request.name,
-                              .nodes = request.nodes,
-                              .job = request_job(request)});
-      for (const NodeName& name : request.nodes) {
-        const NodePicture* node = round.picture.find(name);
-        if (node == nullptr || node->node == nullptr || !round.is_free(name)) continue;
-        round.claim(name);
-        if (node->jobs.empty() && !node->is_static && node->is_coming_up())
-          unwanted.push_back(name);
-      }
+      cancel(round, group, request, why, unwanted);
     }
   }
   if (unwanted.empty()) return;

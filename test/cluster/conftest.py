@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True  # a checkout stays as it was
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+pytest.register_assert_rewrite("sweeper_site", "sweeper_scenes", "sweeper_desk")
 BUILD = Path(os.environ.get("FLEX_BUILD_DIR", HERE.parent.parent / "build")).resolve()
 
 
@@ -51,3 +52,35 @@ def site(running_site):
     """The shared cluster; every test that uses it also checks the calls made meanwhile."""
     yield running_site
     running_site.check_journal()
+
+
+@pytest.fixture(scope="session")
+def stage(build):
+    """The sweeper's scenes, all under way."""
+    from sweeper_scenes import make_stage, raise_curtain
+    stage = make_stage(build)
+    with stage.cluster:
+        try:
+            raise_curtain(stage)
+            yield stage
+        finally:
+            stage.stop()
+
+
+@pytest.fixture(scope="session")
+def desk(build):
+    """A cluster for rounds by hand."""
+    from sweeper_desk import Desk
+    desk = Desk(build)
+    with desk.cluster:
+        yield desk
+
+
+@pytest.fixture(scope="session")
+def still(build):
+    """A cluster on which a day's worth of rounds runs."""
+    from sweeper_desk import Still
+    still = Still(build)
+    with still.cluster:
+        still.start()
+        yield still

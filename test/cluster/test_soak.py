@@ -49,6 +49,13 @@ def test_a_write_is_explained_by_a_line_with_its_names_at_its_time():
     assert not explains("", status=0, fault="lost_reply"), "it acted"
 
 
+def test_an_action_of_every_round_is_a_circle():
+    text = "".join(f"2001-09-09T01:46:{second:02}Z event=action rule=r what=w nodes=n-{node} why=y\n"
+                   for second in range(10) for node in ([0, 1] if second % 4 == 0 else [0]))
+    (times, line), = logs.circles(logs.parse_lines(text))
+    assert times == 10 and "nodes=n-0" in line
+
+
 def test_a_job_that_did_not_complete_has_to_say_why():
     def problem(state, is_cancelled=False, lost_nodes=(), **record):
         return outcome({"JobState": state, "Requeue": "1", "BatchFlag": "1", **record},
@@ -62,4 +69,6 @@ def test_a_job_that_did_not_complete_has_to_say_why():
     assert problem("NODE_FAIL", lost_nodes=["n-0"]), "it could have been requeued"
     assert not problem("NODE_FAIL", lost_nodes=["n-0"], Requeue="0")
     assert problem("NODE_FAIL", Requeue="0")
+    assert problem("NODE_FAIL", Requeue="0", AdminComment="flex: VMs end 12:00")
+    assert not problem("NODE_FAIL", Requeue="0", AdminComment="flex: lost n-0: its VM is gone")
     assert problem("TIMEOUT", AdminComment="flex: VMs end 12:00")

@@ -29,7 +29,7 @@ PARTITION = {"MaxTime": "30-00:00:00", "DefaultTime": "00:10:00", "OverSubscribe
 
 
 def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_port, nodesets, ports, programs,
-               cpus=2, extra=()):
+               cpus=2, cred_expire=10, extra=()):
     d = directory
     lines = [
         f"ClusterName={cluster}",
@@ -40,8 +40,10 @@ def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_por
         f"SlurmctldPort={ctld_port}",
         f"SlurmdPort={slurmd_port}",
         "AuthType=auth/munge",
-        # Requeued jobs start again after the credential's life: 5 s instead of 120.
-        f"AuthInfo=socket={d}/munge/munge.sock,cred_expire=5",
+        # Requeued jobs start again after the credential's life. Not after less than 10 s (MessageTimeout): so long
+        # slurmctld tries to end the first run on a VM that is gone. A new VM that comes up meanwhile would take that
+        # order, and slurmctld would free the node under the second run.
+        f"AuthInfo=socket={d}/munge/munge.sock,cred_expire={cred_expire}",
         "CredType=cred/munge",
         f"StateSaveLocation={d}/state",
         f"SlurmdSpoolDir={d}/spool/%n",

@@ -40,6 +40,13 @@ class Request:
         return ""
 
 
+def requests_in(state):
+    """The resize requests of a state, oldest first."""
+    return [Request(group=body["group"], name=body["name"], state=body["state"], nodes=body["nodes"],
+                    seconds=int(body["run_seconds"]), body=body)
+            for body in sorted(state["requests"], key=lambda body: body["created"])]
+
+
 class Emulator:
     """Started by Cluster; its hook starts and ends a slurmd for each VM. `name`: of its files, where
     there are several."""
@@ -181,6 +188,11 @@ class Emulator:
     def state(self):
         return self._call("GET", "/_emulator/state")
 
+    def wait(self, timeout=20, **counts):
+        """wait(operations=0): until the state has so many of what is named."""
+        query = urllib.parse.urlencode({**counts, "timeout": timeout})
+        assert self._call("GET", f"/_emulator/wait?{query}")["reached"], (counts, self.state())
+
     # State
 
     def groups(self):
@@ -189,10 +201,7 @@ class Emulator:
 
     def requests(self, group=None):
         """Resize requests, oldest first; of one group or of all."""
-        found = [Request(group=body["group"], name=body["name"], state=body["state"],
-                         nodes=body["nodes"], seconds=int(body["run_seconds"]), body=body)
-                 for body in sorted(self.state()["requests"], key=lambda body: body["created"])]
-        return [request for request in found if group is None or request.group == group]
+        return [request for request in requests_in(self.state()) if group in (None, request.group)]
 
     def requests_of(self, job):
         return [request for request in self.requests() if request.name.startswith(f"j{job}-")]

@@ -58,8 +58,8 @@ class Cluster:
     """Start it with `with`; everything is gone after the block."""
 
     def __init__(self, nodesets, *, build, emulator=None, programs=None, zones=ZONES, slurm_extra=(),
-                 flex_extra=None, cpus=2, log_level="debug", name="flextest", sweeper=False,
-                 sweeper_options=()):
+                 flex_extra=None, cpus=2, cred_expire=10, log_level="debug", name="flextest",
+                 sweeper=False, sweeper_options=()):
         self.name = name
         self.nodesets = {nodeset.name: nodeset for nodeset in nodesets}
         self.build = Path(build)
@@ -71,7 +71,7 @@ class Cluster:
         self.ctld = self.munged = self.sweeper = None
         self._programs, self._log_level = programs, log_level
         self._zones, self._slurm_extra, self._flex_extra = zones, slurm_extra, flex_extra
-        self._cpus = cpus
+        self._cpus, self._cred_expire = cpus, cred_expire
         self._with_sweeper, self._sweeper_options = sweeper, list(sweeper_options)
         # slurmctld is the host's name to slurm.conf: the short one, as gethostname gives it.
         self.host = os.uname().nodename.partition(".")[0]
@@ -154,7 +154,8 @@ class Cluster:
             version=self.version, ctld_port=sandbox.port(), slurmd_port=sandbox.port(), nodesets=nodesets,
             ports={node: sandbox.port() for nodeset in nodesets if nodeset.boots
                    for node in nodeset.nodes},
-            programs=self._install_programs(), cpus=self._cpus, extra=self._slurm_extra)
+            programs=self._install_programs(), cpus=self._cpus,
+            cred_expire=self._cred_expire, extra=self._slurm_extra)
         sandbox.write("etc/slurm.conf", text)
         sandbox.write("etc/cgroup.conf", conf.cgroup_conf(self.version))
         if self.emulator is not None:

@@ -64,7 +64,10 @@ def _daemons(run):
 
 
 def _foreigners(run, before):
-    after = site.foreigners(run.emulator.state())
+    try:
+        after = site.foreigners(run.emulator)
+    except RuntimeError as error:
+        after = str(error)
     problems = [] if after == before else [f"what is not ours was {before} and is {after}"]
     for entry in journal(run)[run.first_call:]:
         write = logs.write_of(entry)
@@ -100,7 +103,12 @@ def _explanations(run):
     return problems
 
 
+def _circles(run):
+    return [f"{times} rounds in a row the sweeper said: {text}"
+            for times, text in logs.circles(logs.parse_lines(run.cluster.log("flex-sweeper.log")))]
+
+
 def final(run, foreign):
     """Conditions that are looked at once, at the end."""
-    return _daemons(run) + _foreigners(run, foreign) + _work_left(run) + _explanations(run)
+    return _daemons(run) + _foreigners(run, foreign) + _work_left(run) + _explanations(run) + _circles(run)
 

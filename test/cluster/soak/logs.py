@@ -64,6 +64,7 @@ class Write:
     at: float
     until: float
     names: tuple   # alternatives; each a set of names that one line has
+    nodeset: str = ""   # of a new group: a line about nodes of the nodeset explains it, too
 
 
 def _short(method):
@@ -79,7 +80,9 @@ def write_of(entry):
     was_lost = entry["status"] == 0 and entry.get("fault") == "lost_reply"
     if entry["status"] != 200 and not was_lost:
         return None
-    return Write(method, entry["started"], entry["ended"], _names(method, entry))
+    nodeset = re.search(r" nodeset=(\S+)", str((entry.get("body") or {}).get("description", "")))
+    return Write(method, entry["started"], entry["ended"], _names(method, entry),
+                 nodeset[1] if nodeset else "")
 
 
 def _names(method, entry):
@@ -109,6 +112,9 @@ def is_explained(write, lines):
             continue
         if any(names and names <= line.names for names in write.names):
             return True
+        # Killed between a group and the requests in it, a program has only said for which nodes.
+        if write.nodeset and any(name.startswith(write.nodeset + "-") for name in line.names):
+            return True
     return False
 
 
@@ -116,3 +122,18 @@ def unexplained(journal, lines):
     """Writes that no program says it made."""
     writes = [write for write in map(write_of, journal) if write is not None]
     return [write for write in writes if not is_explained(write, lines)]
+
+
+def circles(lines, most=5, gap=2.5):
+    """Actions that the sweeper took again and again, round after round: (times, the last line)."""
+    found, chains = {}, {}
+    for line in lines:
+        if line.event != "action":
+            continue
+        key = tuple(line.words.get(word, "") for word in ("rule", "what", "target", "job", "nodes"))
+        at, times = chains.get(key, (0, 0))
+        times = times + 1 if line.at - at <= gap else 1
+        chains[key] = (line.at, times)
+        if times > most:
+            found[key] = (times, line.text)
+    return list(found.values())

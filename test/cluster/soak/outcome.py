@@ -2,6 +2,8 @@
 """How a job ended, and whether that is explained (pure)."""
 
 NOTE = "flex:"
+# What every waiting or running job is told; it explains no end.
+ROUTINE = ("flex: waiting for", "flex: VMs end")
 HELD = {"JobHeldAdmin", "JobHeldUser"}
 
 
@@ -11,7 +13,8 @@ def outcome(record, *, is_cancelled, lost_nodes):
     `record` is scontrol's; `lost_nodes` are its nodes whose VM was killed or whose lease ended.
     """
     state, reason = record.get("JobState", ""), record.get("Reason", "")
-    has_note = record.get("AdminComment", "").startswith(NOTE)
+    comment = record.get("AdminComment", "")
+    has_note = comment.startswith(NOTE) and not comment.startswith(ROUTINE)
     is_repeatable = record.get("Requeue") == "1" and record.get("BatchFlag") == "1"
     if state == "COMPLETED":
         return "completed", ""
@@ -27,5 +30,4 @@ def outcome(record, *, is_cancelled, lost_nodes):
         return "node failed", "neither a note nor a lost VM"
     if state == "FAILED" and lost_nodes:
         return "failed with a lost VM", ""
-    note = record.get("AdminComment") or "no note"
-    return state.lower(), f"is {state} ({reason}; {note})"
+    return state.lower(), f"is {state} ({reason}; {comment or 'no note'})"

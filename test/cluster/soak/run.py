@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes the planned events happen, then lets things settle."""
 import collections
+import signal
 import time
 from dataclasses import dataclass, field
 
@@ -35,7 +36,7 @@ class Run:
         self.exit_codes = []                   # of sweepers that were asked to end
         self.first_call = 0                    # of the journal: those before it are the set-up's
         self._vms = {}
-        self._started = time.monotonic()
+        self._started = self._sweeper_started = time.monotonic()
         self._log = open(cluster.dir / "log" / "soak.log", "a", encoding="utf-8", buffering=1)
 
     # What happens
@@ -142,7 +143,11 @@ class Run:
 
     def _advance(self, event):
         seconds = int(event.between(0, 100, 500))
+        self._watch()
+        soon = self.emulator.state()["time"] + seconds / site.TIME_FACTOR
+        self._vms = {name: min(ends, 1) if ends <= soon else ends for name, ends in self._vms.items()}
         self.emulator.advance(seconds)
+        self._watch()
         return f"{seconds} s"
 
     # Restarts
@@ -156,14 +161,25 @@ class Run:
     def _kill_sweeper(self, event):
         self.cluster.kill_sweeper()
         self._wait_a_little(event)
-        self.cluster.start_sweeper()
+        self._start_sweeper()
         return "killed and started"
 
     def _stop_sweeper(self, event):
-        self.exit_codes.append(self.cluster.stop_sweeper())
+        code = self._end_sweeper()
         self._wait_a_little(event)
+        self._start_sweeper()
+        return f"ended with {code} and started"
+
+    def _end_sweeper(self):
+        # One that has just been started does not listen to signals yet: it may simply die.
+        is_new = time.monotonic() - self._sweeper_started < 1
+        code = self.cluster.stop_sweeper()
+        self.exit_codes.append(0 if is_new and code == -signal.SIGTERM else code)
+        return code
+
+    def _start_sweeper(self):
         self.cluster.start_sweeper()
-        return f"ended with {self.exit_codes[-1]} and started"
+        self._sweeper_started = time.monotonic()
 
     def _reload_sweeper(self, _):
         self.cluster.reload_sweeper()
@@ -233,8 +249,8 @@ class Run:
         if self.seed % 2:
             self.cluster.reload_sweeper()
         else:
-            self.exit_codes.append(self.cluster.stop_sweeper())
-            self.cluster.start_sweeper()
+            self._end_sweeper()
+            self._start_sweeper()
 
     def _power_down_static_nodes(self):
         """SuspendExcNodes keeps slurmctld from doing it."""
