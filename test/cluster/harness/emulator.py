@@ -158,11 +158,6 @@ class Emulator:
         """The VM vanishes as on a host error; its entry stays in the group."""
         return self._call("POST", "/_emulator/kill_instance", {"name": name})
 
-    def wait(self, timeout=10, **wanted):
-        """True as soon as all that is named is so: operations=0, running=4, held=1, …"""
-        query = urllib.parse.urlencode({"timeout": timeout, **wanted})
-        return self._call("GET", f"/_emulator/wait?{query}")["reached"]
-
     def advance(self, seconds):
         """Moves the time of leases."""
         return self._call("POST", "/_emulator/advance", {"seconds": seconds})
@@ -188,10 +183,14 @@ class Emulator:
     def state(self):
         return self._call("GET", "/_emulator/state")
 
-    def wait(self, timeout=20, **counts):
-        """wait(operations=0): until the state has so many of what is named."""
+    def reaches(self, timeout=10, **counts):
+        """True as soon as the state has so many of what is named: operations=0, running=4, held=1, …"""
         query = urllib.parse.urlencode({**counts, "timeout": timeout})
-        assert self._call("GET", f"/_emulator/wait?{query}")["reached"], (counts, self.state())
+        return self._call("GET", f"/_emulator/wait?{query}")["reached"]
+
+    def wait(self, timeout=20, **counts):
+        """wait(operations=0): until it is so, or the test has failed."""
+        assert self.reaches(timeout, **counts), (counts, self.state())
 
     # State
 
