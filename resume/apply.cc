@@ -110,8 +110,8 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
     return is_early && tries < context_.wait.limit;
   }
 
-  /// The name is taken. By an active request: somebody asked for exactly this. By a finished one
-  /// that our look did not show: the next attempt's name is free.
+  /// The name is taken. By an active request, or one that has been served: somebody asked for exactly
+  /// this. By one that failed or was cancelled since our look: the next attempt's name is free.
   void check_existing(const Error& taken) {
     context_.cloud.fetch_requests(
         plan_.spec.group,
@@ -123,7 +123,8 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
           if (found == got->end()) {
             return self->fail({ErrorKind::Retry, taken.what, "NAME_IN_USE"});
           }
-          if (found->is_active())
+          // One that has been served since our look is what we wanted, too.
+          if (found->is_active() || found->state == RequestState::Succeeded)
             return self->context_.note(self->plan_, RequestResult::Existing, {});
           RequestKey& key = self->plan_.key;
           next_free_attempt(key, *got);

@@ -181,10 +181,13 @@ class CloudActor {
   /// quota or an answer that makes no sense after longer.
   Seconds postpone(const NodeName& node, const Error& error) {
     RetryConfig policy = actor_.config.nodesets[actor_.config.find(node)->nodeset].retry;
-    const bool is_short = error.kind == ErrorKind::Retry || error.kind == ErrorKind::Precondition;
-    if (is_short) policy.base = std::min(policy.base, actor_.config.sweeper.interval);
     RetryState& retry = actor_.memory.retries[node];
-    const Seconds delay = pause_after(policy, ++retry.refusals);
+    ++retry.refusals;
+    Seconds delay = pause_after(policy, retry.refusals);
+    if (error.kind == ErrorKind::Retry || error.kind == ErrorKind::Precondition) {
+      policy.base = std::min(policy.base, actor_.config.sweeper.interval);
+      delay = retry.refusals == 1 ? Seconds{0} : pause_after(policy, retry.refusals - 1);
+    }
     retry.next = actor_.shot.now + delay;
     retry.why = error.what;
     return delay;

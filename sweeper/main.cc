@@ -102,7 +102,8 @@ void add_options(CLI::App& app, SweeperOptions& more) {
   app.add_flag("--once", more.is_once, "one round, then exit: 0 all done, 1 something failed");
   app.add_flag("--dry-run", more.is_dry_run, "print what would be done, and do nothing");
   app.add_flag("--foreground", more.is_foreground, "log to standard error, too");
-  app.add_option("--rounds", more.rounds, "exit after so many rounds");
+  app.add_option("--rounds", more.rounds, "exit after so many rounds")
+      ->check(CLI::Range(1, 1000000000));
   app.add_option("--interval", more.interval, "seconds between rounds, instead of sweeper.interval")
       ->check(CLI::Range(0, 86400));
 }

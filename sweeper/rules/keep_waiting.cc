@@ -27,8 +27,8 @@ bool is_waiting(const Round& round, const NodePicture& node) {
     return false;
   if (node.has_vm() || (node.entry && node.entry->is_leaving())) return false;
   // Without a request it waits for the next attempt, or for the sweeper to ask.
-  return node.is_awaited() || (node.request && !is_power_down_requested(*node.node)) ||
-         round.memory.retries.contains(node.name);
+  const bool is_unwanted = !node.is_awaited() && is_power_down_requested(*node.node);
+  return (node.request && !is_unwanted) || round.memory.retries.contains(node.name);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ void keep_waiting(Round& round) {
   }
   if (near.empty()) return;
   round.add(Rule::KeepWaiting,
-            fmt::format("still in Google's queue, and ResumeTimeout ({}) must not end that",
+            fmt::format("still waiting for its VM, and ResumeTimeout ({}) must not end that",
                         format_slurm_time(shortest)),
             UpdateNodes{.request = NodeRequest::PowerUp,
                         .nodes = std::move(near),

@@ -94,11 +94,13 @@ def end(directory, vm=None, timeout=10.0):
     """Ends them all with SIGKILL, looking again until none is found. Returns what is left."""
     deadline = time.monotonic() + timeout
     while left := find(directory, vm):
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+        # All stop before the first one ends: a slurmstepd must not live to tell how its job was killed.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in left:
+                try:
+                    os.kill(pid, number)
+                except OSError:
+                    pass
         if time.monotonic() > deadline:
             break
         time.sleep(0.02)
