@@ -110,8 +110,9 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
     return is_early && tries < context_.wait.limit;
   }
 
-  /// The name is taken. By an active request, or one that has been served: somebody asked for exactly
-  /// this. By one that failed or was cancelled since our look: the next attempt's name is free.
+  /// The name is taken. By an active request, or one that has been served: somebody asked for
+  /// exactly this. By one that failed or was cancelled since our look: the next attempt's name is
+  /// free.
   void check_existing(const Error& taken) {
     context_.cloud.fetch_requests(
         plan_.spec.group,
@@ -123,15 +124,40 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
           if (found == got->end()) {
             return self->fail({ErrorKind::Retry, taken.what, "NAME_IN_USE"});
           }
-          // One that has been served since our look is what we wanted, too.
-          if (found->is_active() || found->state == RequestState::Succeeded)
+          if (found->is_active())
             return self->context_.note(self->plan_, RequestResult::Existing, {});
-          RequestKey& key = self->plan_.key;
-          next_free_attempt(key, *got);
-          self->plan_.spec.name = request_name(key);
-          self->plan_.spec.description = request_description(key.job, key.nodes, key.attempt);
-          self->ask(0);
+          if (found->state == RequestState::Succeeded) return self->check_served(*got);
+          self->ask_under_next_name(*got);
         });
+  }
+
+  /// Served since our look: that is what we wanted, if its VMs are still there.
+  void check_served(const std::vector<ResizeRequest>& taken) {
+    context_.cloud.fetch_instances(
+        plan_.spec.group,
+        [self = shared_from_this(), taken](const Result<std::vector<Instance>>& got) {
+          if (!got) return self->fail(got.error().in("looking at the VMs of the same request"));
+          if (are_there(self->plan_.spec.nodes, *got))
+            return self->context_.note(self->plan_, RequestResult::Existing, {});
+          self->ask_under_next_name(taken);
+        });
+  }
+
+  static bool are_there(const std::vector<NodeName>& wanted, const std::vector<Instance>& entries) {
+    std::unordered_set<NodeName> live;
+    for (const Instance& entry : entries) {
+      if (!entry.is_dead() && !entry.is_leaving()) live.insert(entry.name);
+    }
+    return std::all_of(
+        wanted.begin(), wanted.end(), [&](const NodeName& node) { return live.contains(node); });
+  }
+
+  void ask_under_next_name(const std::vector<ResizeRequest>& taken) {
+    RequestKey& key = plan_.key;
+    next_free_attempt(key, taken);
+    plan_.spec.name = request_name(key);
+    plan_.spec.description = request_description(key.job, key.nodes, key.attempt);
+    ask(0);
   }
 
   void fail(Error error) { context_.note(plan_, RequestResult::Failed, std::move(error)); }

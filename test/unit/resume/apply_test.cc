@@ -186,6 +186,20 @@ TEST_CASE("resume: a finished request that the look did not show does not pass f
   CHECK(own.requests.size() == 2);
 }
 
+TEST_CASE("resume: a request that was served since the look is what was wanted", "[resume]") {
+  World world;
+  world.cfg.nodesets[0].mig_scope = MigScope::Job;
+  world.wants(1, nodes("a", 2));
+  REQUIRE(world.resume().size() == 1);
+  auto& own = world.cloud.groups.at("hpc-a-j1");
+  world.cloud.serve("hpc-a-j1", own.requests[0].name.text);
+  own.group.target_size = 0;  // the look came before the other process asked
+  const auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Existing);
+  CHECK(own.requests.size() == 1);
+}
+
 TEST_CASE("resume: a template, region or project that is not there is final", "[resume]") {
   World world;
   world.wants(1, nodes("b", 2));

@@ -28,7 +28,8 @@ struct Look {
 
 }  // namespace
 
-TEST_CASE("observe: a group is ours if its mark and its name say so, and is only then looked into") {
+TEST_CASE(
+    "observe: a group is ours if its mark and its name say so, and is only then looked into") {
   Look look;
   look.cloud.add_group("hpc-a", ownership_mark("hpc", "a"));
   look.cloud.add_group("hpc-old", ownership_mark("hpc", "old"));
