@@ -179,8 +179,8 @@ def test_where_slurmctld_is_not_it_stays_passive(desk):
         assert child.poll() is None
         assert len(desk.emulator.journal()) == calls
         assert log.read_text(encoding="utf-8").count("event=passive") == 1, "it says so again and again"
-        status = json.loads((state / "status.json").read_text(encoding="utf-8"))
-        assert status["round"] >= 2 and "passive" in str(status), status
+        # The controllers share the state directory: it is the other one's to lock and to write.
+        assert not list(state.iterdir())
         began = time.monotonic()
         child.terminate()
         assert child.wait(10) == 0

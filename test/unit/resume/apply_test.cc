@@ -188,16 +188,17 @@ TEST_CASE("resume: a finished request that the look did not show does not pass f
 
 TEST_CASE("resume: a request that was served since the look is what was wanted", "[resume]") {
   World world;
-  world.cfg.nodesets[0].mig_scope = MigScope::Job;
   world.wants(1, nodes("a", 2));
+  // The look of the one that comes second is from before the first one asked.
+  const auto early = fetch_fleet(world.cloud, world.cfg, "hpc", nodes("a", 2));
+  const auto plan = plan_resume(world.cfg, "hpc", world.demand, early);
   REQUIRE(world.resume().size() == 1);
-  auto& own = world.cloud.groups.at("hpc-a-j1");
-  world.cloud.serve("hpc-a-j1", own.requests[0].name.text);
-  own.group.target_size = 0;  // the look came before the other process asked
-  const auto outcomes = world.resume();
+  auto& home = world.cloud.groups.at("hpc-a");
+  world.cloud.serve("hpc-a", home.requests[0].name.text);
+  const auto outcomes = apply_to_cloud(world.cloud, plan);
   REQUIRE(outcomes.size() == 1);
   CHECK(outcomes[0].result == RequestResult::Existing);
-  CHECK(own.requests.size() == 1);
+  CHECK(home.requests.size() == 1);
 }
 
 TEST_CASE("resume: a template, region or project that is not there is final", "[resume]") {
