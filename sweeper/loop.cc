@@ -61,12 +61,15 @@ Milliseconds round_pause(Milliseconds interval, std::uint64_t failures) {
   return interval * (std::uint64_t{1} << std::min(failures, kMostDoublings));
 }
 
+void hold_signals() {
+  const sigset_t signals = our_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
     : parts_(std::move(parts)), options_(std::move(options)), log_(log) {
   shot_.cluster = parts_.cluster;
   status_.started = wall_clock();
-  const sigset_t signals = our_signals();
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
 Result<Done> Loop::lock() {

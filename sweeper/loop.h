@@ -43,6 +43,9 @@ struct LoopParts {
   std::function<Result<Reloaded>()> reload{};
 };
 
+/// SIGTERM, SIGINT and SIGHUP wait until a Loop looks for them. To be called before any thread.
+void hold_signals();
+
 class Loop {
  public:
   Loop(LoopParts parts, LoopOptions options, const Log& log);

@@ -114,6 +114,7 @@ void add_options(CLI::App& app, SweeperOptions& more) {
 
 int main(int argc, char** argv) {
   flex::prepare_process();
+  flex::hold_signals();
   flex::SweeperOptions more;
   auto parsed = flex::parse_options(
       argc,

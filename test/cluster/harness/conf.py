@@ -29,7 +29,7 @@ PARTITION = {"MaxTime": "30-00:00:00", "DefaultTime": "00:10:00", "OverSubscribe
 
 
 def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_port, nodesets, ports, programs,
-               cpus=2, cred_expire=10, extra=()):
+               cpus=2, cred_expire=12, extra=()):
     d = directory
     lines = [
         f"ClusterName={cluster}",

@@ -58,7 +58,7 @@ class Cluster:
     """Start it with `with`; everything is gone after the block."""
 
     def __init__(self, nodesets, *, build, emulator=None, programs=None, zones=ZONES, slurm_extra=(),
-                 flex_extra=None, cpus=2, cred_expire=10, log_level="debug", name="flextest",
+                 flex_extra=None, cpus=2, cred_expire=12, log_level="debug", name="flextest",
                  sweeper=False, sweeper_options=()):
         self.name = name
         self.nodesets = {nodeset.name: nodeset for nodeset in nodesets}
