@@ -10,10 +10,6 @@ namespace flex {
 
 namespace {
 
-bool holds_nodes(const Job& job) {
-  return job.is_running && !job.is_finished && !job.is_pending;
-}
-
 /// Longest first; jobs without a limit are the longest. Equal ones by id, so that the same input
 /// gives the same plan.
 bool outlives(const Job& left, const Job& right) {
@@ -48,7 +44,10 @@ std::vector<Job> jobs_of_file(const ResumeRequest& request) {
 std::vector<Job> jobs_to_serve(const DemandInput& input, const std::vector<NodeName>& nodes) {
   std::vector<Job> jobs;
   if (input.jobs != nullptr) {
-    std::copy_if(input.jobs->begin(), input.jobs->end(), std::back_inserter(jobs), holds_nodes);
+    std::copy_if(
+        input.jobs->begin(), input.jobs->end(), std::back_inserter(jobs), [](const Job& job) {
+          return job.holds_nodes();
+        });
     return jobs;
   }
   if (input.request != nullptr) return jobs_of_file(*input.request);
@@ -105,7 +104,7 @@ bool covers(const ResumeRequest& request,
   for (const ResumeRequest::JobEntry& entry : request.jobs) named.insert(entry.id);
   std::unordered_set<NodeName> covered;
   for (const Job& job : jobs) {
-    if (named.contains(job.id) && holds_nodes(job))
+    if (named.contains(job.id) && job.holds_nodes())
       covered.insert(job.nodes.begin(), job.nodes.end());
   }
   return std::all_of(

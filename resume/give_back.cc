@@ -16,15 +16,6 @@ namespace {
 /// Slurm keeps reasons and comments of any length, but nobody reads a page in squeue.
 constexpr std::size_t kLongestReason = 300;
 
-std::string shortened(std::string text) {
-  if (text.size() <= kLongestReason) return text;
-  std::size_t cut = kLongestReason;
-  // Not in the middle of a UTF-8 character.
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;
-  text.resize(cut);
-  return text + "…";
-}
-
 bool power_down_force(Scheduler& scheduler,
                       const std::vector<NodeName>& nodes,
                       const std::string& reason,
@@ -55,7 +46,7 @@ class GiveBack {
     const auto found = jobs_.find(id);
     if (found == jobs_.end()) {
       nodes_.insert(nodes.begin(), nodes.end());
-      reason_ = shortened(error.what);
+      reason_ = shortened(error.what, kLongestReason);
       return;
     }
     const Job& job = *found->second;
@@ -64,9 +55,9 @@ class GiveBack {
     const std::vector<NodeName>& coming = coming_.at(id);
     nodes_.insert(coming.begin(), coming.end());
     nodes_.insert(nodes.begin(), nodes.end());
-    reason_ = shortened(error.what);
+    reason_ = shortened(error.what, kLongestReason);
     if (!given_back_.insert(id).second) return;
-    tell(job, note_refused(shortened(error.what)));
+    tell(job, note_refused(shortened(error.what, kLongestReason)));
     if (!job.is_batch || !job.may_requeue) return;  // POWER_DOWN_FORCE ends those
     // Of a heterogeneous job only the leader can be requeued; it takes the others along.
     const JobId leader = job.het_job_id != 0 ? job.het_job_id : id;

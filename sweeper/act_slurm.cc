@@ -106,7 +106,7 @@ class SlurmActor {
   static Holders holders_of(const std::vector<Job>& jobs) {
     Holders holders;
     for (const Job& job : jobs) {
-      if (!holds_nodes(job)) continue;
+      if (!job.holds_nodes()) continue;
       for (const NodeName& node : job.nodes) holders[node].emplace(job.id, job.restart_count);
     }
     return holders;

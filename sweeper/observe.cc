@@ -59,9 +59,7 @@ class CloudLook {
     cloud_.fetch_requests(name, [this, &group, name](Result<std::vector<ResizeRequest>> got) {
       if (!got) return fail(name, "listing its requests", std::move(got).error());
       group.requests = std::move(*got);
-      for (ResizeRequest& request : group.requests) {
-        if (request.nodes.empty()) request.nodes = described_nodes(request.description);
-      }
+      fill_nodes(group.requests);
     });
     cloud_.fetch_instances(name, [this, &group, name](Result<std::vector<Instance>> got) {
       if (!got) return fail(name, "listing its VMs", std::move(got).error());

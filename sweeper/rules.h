@@ -125,6 +125,11 @@ void ask_for(Round& round,
              const std::string& why,
              const std::vector<NodeName>& nodes,
              std::uint32_t attempt = 1);
+/// Claims the request and adds its cancelling.
+void cancel_request(Round& round,
+                    Rule rule,
+                    const std::string& why,
+                    const Placed<ResizeRequest>& request);
 /// TellJob with `text` as our part of the comment; nothing if it says that already.
 void tell(Round& round, Rule rule, const std::string& why, const Job& job, std::string_view text);
 /// Adds actions for what the budget allows of it, at most kMaxRequestSize entries each; how many

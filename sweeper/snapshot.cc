@@ -20,10 +20,6 @@ int rank(const Instance& instance) {
 
 }  // namespace
 
-bool holds_nodes(const Job& job) {
-  return !job.is_pending && !job.is_finished;
-}
-
 bool NodePicture::is_coming_up() const {
   if (node == nullptr || is_powering_down(*node)) return false;
   return is_powering_up(*node) || is_power_up_requested(*node);
@@ -86,7 +82,7 @@ void Picture::add_slurm() {
   }
   for (const Job& job : shot_.jobs.items) {
     jobs_[job.id] = &job;
-    if (!holds_nodes(job)) continue;
+    if (!job.holds_nodes()) continue;
     for (const NodeName& name : job.nodes) {
       if (NodePicture* const picture = at(name)) picture->jobs.push_back(&job);
     }

@@ -104,7 +104,4 @@ class Picture {
   std::unordered_set<NodeName> in_use_elsewhere_{};
 };
 
-/// Allocated and not over: its nodes are its own.
-[[nodiscard]] bool holds_nodes(const Job& job);
-
 }  // namespace flex

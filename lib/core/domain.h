@@ -53,6 +53,9 @@ struct Job {
   TimePoint submit_time{};
   TimePoint start_time{};
   TimePoint end_time{};
+
+  /// Allocated and not over (suspended, it may be): its nodes are its own.
+  [[nodiscard]] bool holds_nodes() const { return !is_pending && !is_finished; }
 };
 
 struct Partition {

@@ -15,12 +15,6 @@ namespace {
 /// A comment is for people: the gist of a long message is in its beginning.
 constexpr std::size_t kMostReason = 160;
 
-std::string shortened(std::string_view text) {
-  std::string cut(text.substr(0, kMostReason));
-  if (text.size() > kMostReason) cut += "...";
-  return cut;
-}
-
 std::tm to_local(TimePoint time) {
   const std::time_t seconds = time.time_since_epoch().count();
   std::tm local{};
@@ -42,6 +36,14 @@ bool is_worth_telling(std::string_view code) {
 }
 
 }  // namespace
+
+std::string shortened(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  std::size_t cut = limit;
+  // Not in the middle of a UTF-8 character.
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;
+  return std::string(text.substr(0, cut)) + "…";
+}
 
 std::string with_note(std::string_view existing, std::string_view text) {
   std::string note = fmt::format("{}{}", kNotePrefix, text);
@@ -82,7 +84,7 @@ std::string note_waiting(const WaitingNote& note) {
   if (note.estimate)
     text += fmt::format(", Google estimates {}", clock_time(*note.estimate, note.now));
   if (is_worth_telling(note.reason_code))
-    text += fmt::format("; {}: {}", note.reason_code, shortened(note.reason));
+    text += fmt::format("; {}: {}", note.reason_code, shortened(note.reason, kMostReason));
   return text;
 }
 
@@ -91,12 +93,15 @@ std::string note_running(TimePoint ends) {
 }
 
 std::string note_next_attempt(std::uint32_t failed, TimePoint next, std::string_view why) {
-  return fmt::format(
-      "attempt {} failed: {}; the next one is at {}", failed, shortened(why), local_time(next));
+  return fmt::format("attempt {} failed: {}; the next one is at {}",
+                     failed,
+                     shortened(why, kMostReason),
+                     local_time(next));
 }
 
 std::string note_refused_for_now(TimePoint next, std::string_view why) {
-  return fmt::format("not queued yet: {}; the next try is at {}", shortened(why), local_time(next));
+  return fmt::format(
+      "not queued yet: {}; the next try is at {}", shortened(why, kMostReason), local_time(next));
 }
 
 std::string note_provision_timeout(std::string_view limit, bool is_held) {

@@ -14,6 +14,9 @@ namespace flex {
 /// Our part of an AdminComment starts with this.
 inline constexpr std::string_view kNotePrefix = "flex: ";
 
+/// At most `limit` bytes of it and "…", where it is longer.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t limit);
+
 /// `existing` with our part replaced by (or, where there is none, followed by) "flex: <text>". What
 /// others wrote stays.
 [[nodiscard]] std::string with_note(std::string_view existing, std::string_view text);

@@ -70,6 +70,12 @@ std::vector<NodeName> described_nodes(std::string_view description) {
   return nodes ? std::move(*nodes) : std::vector<NodeName>{};
 }
 
+void fill_nodes(std::vector<ResizeRequest>& requests) {
+  for (ResizeRequest& request : requests) {
+    if (request.nodes.empty()) request.nodes = described_nodes(request.description);
+  }
+}
+
 RunDuration run_duration(const NodesetConfig& nodeset, const std::optional<Seconds>& time_limit) {
   const Seconds longest = nodeset.dws_flex.max_run_duration;
   if (!time_limit || !nodeset.dws_flex.use_job_duration)

@@ -37,6 +37,9 @@ namespace flex {
 /// The nodes in a description; empty if it has none or they cannot be read.
 [[nodiscard]] std::vector<NodeName> described_nodes(std::string_view description);
 
+/// For requests whose nodes Google does not list: those of their descriptions.
+void fill_nodes(std::vector<ResizeRequest>& requests);
+
 /// How long the VMs for a job may live, and whether that may be too short for it.
 struct RunDuration {
   Seconds run{};

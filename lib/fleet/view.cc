@@ -18,12 +18,6 @@ void note_failure(NodesetView& view, const MigName& group, std::string_view doin
   view.error = std::move(error).in(fmt::format("{} of group {}", doing, group));
 }
 
-void fill_nodes(std::vector<ResizeRequest>& requests) {
-  for (ResizeRequest& request : requests) {
-    if (request.nodes.empty()) request.nodes = described_nodes(request.description);
-  }
-}
-
 void look_into(Cloud& cloud, NodesetView& view, const MigName& name) {
   GroupView& group = view.groups[name];
   cloud.fetch_requests(name, [&view, &group, name](Result<std::vector<ResizeRequest>> got) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/core/job_note.h"
+#include "lib/fleet/groups.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
 
@@ -76,6 +77,19 @@ void ask_for(Round& round,
                          attempt);
   round.claim(nodes);
   round.add(rule, why, std::move(ask));
+}
+
+void cancel_request(Round& round,
+                    Rule rule,
+                    const std::string& why,
+                    const Placed<ResizeRequest>& request) {
+  round.claim_request(*request.group, *request);
+  round.add(rule,
+            why,
+            CancelRequest{.group = request.group->group.name,
+                          .request = request->name,
+                          .nodes = request->nodes,
+                          .job = request_job(*request)});
 }
 
 void tell(Round& round, Rule rule, const std::string& why, const Job& job, std::string_view text) {

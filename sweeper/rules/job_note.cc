@@ -85,7 +85,7 @@ std::string text_for(const Round& round, const Job& job, const JobView& view) {
 void job_note(Round& round) {
   const std::size_t before = round.actions.size();
   for (const Job& job : round.shot.jobs.items) {
-    if (!holds_nodes(job)) continue;
+    if (!job.holds_nodes()) continue;
     if (round.actions.size() - before >= kMostNotes) return;
     const JobView view = view_of(round, job);
     if (view.ours == 0) continue;

@@ -20,13 +20,7 @@ void give_up(Round& round,
   const std::string limit = format_slurm_time(nodeset.provision_timeout);
   const std::string why = fmt::format("no VMs within provision_timeout {}", limit);
   const bool hold = nodeset.on_timeout == OnTimeout::Hold;
-  round.claim_request(group, request);
-  round.add(Rule::ProvisionTimeout,
-            why,
-            CancelRequest{.group = group.group.name,
-                          .request = request.name,
-                          .nodes = request.nodes,
-                          .job = request_job(request)});
+  cancel_request(round, Rule::ProvisionTimeout, why, {.item = &request, .group = &group});
   std::vector<NodeName> nodes;
   for (const Job* job : jobs) {
     tell(round, Rule::ProvisionTimeout, why, *job, note_provision_timeout(limit, hold));

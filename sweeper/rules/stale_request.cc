@@ -37,7 +37,7 @@ bool is_wanted(const Round& round, const NodePicture& node, const ResizeRequest&
 std::string why_unnamed_stale(const Round& round, const ResizeRequest& request) {
   const JobId id = request_job(request);
   const Job* job = round.picture.find_job(id);
-  const bool is_wanted = id == 0 || (job != nullptr && holds_nodes(*job));
+  const bool is_wanted = id == 0 || (job != nullptr && job->holds_nodes());
   return is_wanted ? std::string{} : fmt::format("job {} no longer waits", id);
 }
 
@@ -66,13 +66,7 @@ void cancel(Round& round,
             const ResizeRequest& request,
             const std::string& why,
             std::vector<NodeName>& unwanted) {
-  round.claim_request(group, request);
-  round.add(Rule::StaleRequest,
-            why,
-            CancelRequest{.group = group.group.name,
-                          .request = request.name,
-                          .nodes = request.nodes,
-                          .job = request_job(request)});
+  cancel_request(round, Rule::StaleRequest, why, {.item = &request, .group = &group});
   for (const NodeName& name : request.nodes) {
     const NodePicture* node = round.picture.find(name);
     if (node == nullptr || node->node == nullptr || !round.is_free(name)) continue;
