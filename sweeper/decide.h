@@ -19,4 +19,8 @@ struct Decision {
 /// All rules in their order. `memory` is brought up to the snapshot's time.
 [[nodiscard]] Decision decide(const Config& config, const Snapshot& shot, Memory& memory);
 
+/// While Compute Engine cannot be seen: with its last picture and Slurm's present one, only what
+/// keeps jobs waiting. Nothing is ended, deleted or asked for.
+[[nodiscard]] Decision decide_blindly(const Config& config, const Snapshot& shot, Memory& memory);
+
 }  // namespace flex

@@ -129,6 +129,7 @@ bool Loop::round() {
   const auto seen = observe(*parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_);
   if (!seen) {
     fail_round(seen.error());
+    keep_jobs_waiting();
     finish();
     return false;
   }
@@ -142,31 +143,42 @@ bool Loop::round() {
   }
   const Decision decision = decide(parts_.config, shot_, memory_);
   report.postponed = decision.postponed;
-  ActReport acted;
-  if (options_.is_dry_run) {
-    print(decision.actions);
-  } else {
-    parts_.cloud->set_deadline(SteadyClock::now() + parts_.config.api.run_timeout);
-    Actor actor{.config = parts_.config,
-                .shot = shot_,
-                .cloud = *parts_.cloud,
-                .scheduler = *parts_.scheduler,
-                .memory = memory_,
-                .log = log_,
-                .serial_dir = options_.state_dir.empty() ? "" : options_.state_dir + "/serial",
-                .should_stop = [this] { return should_stop(); },
-                .asked = {},
-                .served = {}};
-    acted = act(actor, decision.actions);
-    // Something was not as it looked: the next look is a full one.
-    if (acted.again > 0) shot_.nodes.as_of = {};
-    for (const Action& action : decision.actions) status_.remember(shot_.now, action);
-  }
+  const ActReport acted = carry_out(decision.actions);
   status_.last_complete = shot_.now;
   finish();
   report_round(acted, decision.actions.size());
   publish();
   return acted.failed == 0;
+}
+
+ActReport Loop::carry_out(const std::vector<Action>& actions) {
+  if (options_.is_dry_run) {
+    print(actions);
+    return {};
+  }
+  parts_.cloud->set_deadline(SteadyClock::now() + parts_.config.api.run_timeout);
+  Actor actor{.config = parts_.config,
+              .shot = shot_,
+              .cloud = *parts_.cloud,
+              .scheduler = *parts_.scheduler,
+              .memory = memory_,
+              .log = log_,
+              .serial_dir = options_.state_dir.empty() ? "" : options_.state_dir + "/serial",
+              .should_stop = [this] { return should_stop(); },
+              .asked = {},
+              .served = {}};
+  const ActReport acted = act(actor, actions);
+  for (const Action& action : actions) status_.remember(shot_.now, action);
+  // Something was not as it looked: the next look is a full one.
+  if (acted.again > 0) shot_.nodes.as_of = {};
+  return acted;
+}
+
+/// In an outage of Compute Engine the jobs that wait for it must not fall to ResumeTimeout.
+void Loop::keep_jobs_waiting() {
+  const bool has_seen = status_.last_complete != TimePoint{};
+  if (!has_seen || !observe_slurm(*parts_.scheduler, shot_)) return;
+  (void)carry_out(decide_blindly(parts_.config, shot_, memory_).actions);
 }
 
 void Loop::report_round(const ActReport& acted, std::size_t actions) {

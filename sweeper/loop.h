@@ -66,6 +66,8 @@ class Loop {
   void load_memory();
   void save();
   void publish();
+  ActReport carry_out(const std::vector<Action>& actions);
+  void keep_jobs_waiting();
   bool is_in_charge();
   bool take_charge();
   bool fail_round(const Error& error);

@@ -100,7 +100,9 @@ bool may_change_unseen(const Snapshot& shot) {
   });
 }
 
-Result<Done> look_at_slurm(Scheduler& scheduler, Snapshot& shot) {
+}  // namespace
+
+Result<Done> observe_slurm(Scheduler& scheduler, Snapshot& shot) {
   if (may_change_unseen(shot)) shot.nodes.as_of = {};
   if (auto done = scheduler.refresh_nodes(shot.nodes); !done) return done.error();
   if (auto done = scheduler.refresh_jobs(shot.jobs); !done) return done.error();
@@ -114,14 +116,12 @@ Result<Done> look_at_slurm(Scheduler& scheduler, Snapshot& shot) {
   return Done{};
 }
 
-}  // namespace
-
 Result<Done> observe(
     Cloud& cloud, Scheduler& scheduler, const Config& config, TimePoint now, Snapshot& shot) {
   shot.now = now;
   if (auto seen = CloudLook{cloud, shot.cluster}.run(shot); !seen)
     return seen.error().in("Compute Engine");
-  if (auto seen = look_at_slurm(scheduler, shot); !seen) return seen.error().in("slurmctld");
+  if (auto seen = observe_slurm(scheduler, shot); !seen) return seen.error().in("slurmctld");
   if (shot.nodes.items.empty() && !config.nodesets.empty())
     return Error{ErrorKind::Retry,
                  "slurmctld shows no nodes at all: Slurm before 23.02 needs PrivateData=cloud"};

@@ -15,4 +15,7 @@ namespace flex {
 [[nodiscard]] Result<Done> observe(
     Cloud& cloud, Scheduler& scheduler, const Config& config, TimePoint now, Snapshot& shot);
 
+/// Slurm's part alone.
+[[nodiscard]] Result<Done> observe_slurm(Scheduler& scheduler, Snapshot& shot);
+
 }  // namespace flex

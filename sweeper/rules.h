@@ -96,6 +96,7 @@ void boot_timeout(Round& round);
 void orphan_instance(Round& round);
 void unrequested_node(Round& round);
 void keep_waiting(Round& round);
+void keep_waiting_blindly(Round& round);
 void static_node(Round& round);
 void finished_request(Round& round);
 void empty_mig(Round& round);

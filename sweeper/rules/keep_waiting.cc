@@ -15,12 +15,6 @@ namespace flex {
 
 namespace {
 
-/// The clock is wound up at half time: cheap, and neither an outage nor a long round can make it
-/// too late.
-Seconds wind_up_after(Seconds timeout) {
-  return timeout / 2;
-}
-
 bool is_waiting(const Round& round, const NodePicture& node) {
   if (node.node == nullptr || !is_powering_up(*node.node) || is_power_up_requested(*node.node) ||
       is_powered_down(*node.node))
@@ -31,11 +25,14 @@ bool is_waiting(const Round& round, const NodePicture& node) {
   return (node.request && !is_unwanted) || round.memory.retries.contains(node.name);
 }
 
-}  // namespace
+/// Whether `part` of `whole` of the node's ResumeTimeout is over.
+struct Share {
+  int part;
+  int whole;
+};
 
-void keep_waiting(Round& round) {
+std::vector<NodeName> find_near(Round& round, Share share, Seconds& shortest) {
   std::vector<NodeName> near;
-  Seconds shortest = Seconds::max();
   for (const NodePicture& node : round.picture.nodes()) {
     if (node.node == nullptr || !is_powering_up(*node.node)) {
       round.memory.armed.erase(node.name);
@@ -47,10 +44,19 @@ void keep_waiting(Round& round) {
     const auto armed = round.memory.armed.try_emplace(node.name, round.memory.last_round).first;
     const Seconds waited = round.shot.now - armed->second;
     if (!round.is_free(node.name) || !is_waiting(round, node)) continue;
-    if (waited < wind_up_after(*node.resume_timeout)) continue;
+    if (waited < *node.resume_timeout * share.part / share.whole) continue;
     near.push_back(node.name);
     shortest = std::min(shortest, *node.resume_timeout);
   }
+  return near;
+}
+
+}  // namespace
+
+/// The clock is wound up at half time: cheap, and no long round can make it too late.
+void keep_waiting(Round& round) {
+  Seconds shortest = Seconds::max();
+  std::vector<NodeName> near = find_near(round, {.part = 1, .whole = 2}, shortest);
   if (near.empty()) return;
   round.add(Rule::KeepWaiting,
             fmt::format("still waiting for its VM, and ResumeTimeout ({}) must not end that",
@@ -59,6 +65,17 @@ void keep_waiting(Round& round) {
                         .nodes = std::move(near),
                         .reason = {},
                         .only_without_vm = true});
+}
+
+/// Later than with open eyes: a VM that has come since the last look has registered by then.
+void keep_waiting_blindly(Round& round) {
+  Seconds shortest = Seconds::max();
+  std::vector<NodeName> near = find_near(round, {.part = 3, .whole = 4}, shortest);
+  if (near.empty()) return;
+  round.add(Rule::KeepWaiting,
+            fmt::format("had no VM when Google was last seen, and ResumeTimeout ({}) is near",
+                        format_slurm_time(shortest)),
+            UpdateNodes{.request = NodeRequest::PowerUp, .nodes = std::move(near), .reason = {}});
 }
 
 }  // namespace flex

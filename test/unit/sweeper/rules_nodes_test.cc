@@ -480,3 +480,21 @@ TEST_CASE("a clock that was set back does not stop anything") {
   const Texts texts = scene.rounds(2);
   CHECK(std::count(texts.begin(), texts.end(), "unrequested_node ask a-1 job=7") == 1);
 }
+
+TEST_CASE(
+    "keep_waiting: while Google cannot be seen, with its last picture, and nothing else is done") {
+  Scene scene;
+  scene.shot.settings.resume_timeout = Seconds{100};
+  scene.waiting_job(7, "a-0");
+  scene.asked(7, "a-0");
+  scene.running_job(8, "a-1");
+  scene.waiting_job(9, "a-2");
+  scene.round();
+  scene.shot.now += Seconds{50};
+  CHECK(decide_blindly(scene.settings, scene.shot, scene.memory).actions.empty());
+  scene.shot.now += Seconds{30};
+  const auto actions = decide_blindly(scene.settings, scene.shot, scene.memory).actions;
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].rule == Rule::KeepWaiting);
+  CHECK(nodes_of(actions[0]) == nodes("a", 1));
+}
