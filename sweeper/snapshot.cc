@@ -22,7 +22,8 @@ int rank(const Instance& instance) {
 
 bool NodePicture::is_coming_up() const {
   if (node == nullptr || is_powering_down(*node)) return false;
-  return is_powering_up(*node) || is_power_up_requested(*node);
+  // On a node that is up the POWER_UP flag is what a restart of slurmctld may leave.
+  return is_powering_up(*node) || (is_power_up_requested(*node) && is_powered_down(*node));
 }
 
 bool NodePicture::wants_vm() const {

@@ -231,6 +231,7 @@ class Run:
             self._look_at_jobs()
             self._power_down_static_nodes()
             self._start_stopped_nodesets()
+            self._end_forgotten_jobs()
             left = unmet(self)
             now = time.monotonic()
             if not left or now - began > limit:
@@ -256,10 +257,21 @@ class Run:
         """SuspendExcNodes keeps slurmctld from doing it."""
         for node in site.STATIC:
             state = self.cluster.node_state(node)
-            if "IDLE" in state and not state & {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN",
-                                                "POWER_UP"}:
+            # POWER_UP alone is what a restart of slurmctld may leave on a node that is up.
+            if "IDLE" in state and not state & {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN"}:
                 self.cluster.scontrol("update", f"nodename={node}", "state=power_down", check=False)
                 self.note(f"power down: {node}")
+
+    def _end_forgotten_jobs(self):
+        """An srun that ends while slurmctld restarts may not get its word through: the job stays until its limit."""
+        for one in self.jobs.values():
+            if one.client is None or one.client.poll() is None or one.is_cancelled:
+                continue
+            for record in one.records:
+                if record.get("JobState") == "RUNNING" and self.done["restart_slurmctld"]:
+                    one.is_cancelled = True
+                    self.cluster.slurm("scancel", str(record["JobId"]), check=False)
+                    self.note(f"scancel, its srun has ended: {one.name}")
 
     def _start_stopped_nodesets(self):
         """As an admin who has mended the image."""
