@@ -15,7 +15,9 @@ from harness.slurm import Cluster
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = """
-import sys, time
+import signal, sys, time
+# Whoever started the tests in the background may have SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from harness.sandbox import Sandbox
 with Sandbox() as box:
