@@ -10,7 +10,7 @@ SEED = int(os.environ.get("FLEX_SOAK_SEED", "7"))
 
 
 def test_a_minute_of_trouble_leaves_nothing_behind(build):
-    problems = soak(build, SEED, 60, 150, logs=build / "test-logs" / f"soak-{SEED}", most_waiting=12)
+    problems = soak(build, SEED, 60, 300, logs=build / "test-logs" / f"soak-{SEED}", most_waiting=12)
     assert not problems
 
 
