@@ -11,6 +11,8 @@ std::string number_or_nothing(std::size_t number) {
   return number == 0 ? std::string{} : std::to_string(number);
 }
 
+}  // namespace
+
 void log_action(const Log& log, const Action& action) {
   const std::vector<NodeName> nodes = nodes_of(action);
   const auto* tell = std::get_if<TellJob>(&action.what);
@@ -23,20 +25,6 @@ void log_action(const Log& log, const Action& action) {
             {"n", number_or_nothing(nodes.size())},
             {"text", tell == nullptr ? std::string{} : tell->comment},
             {"why", action.why}});
-}
-
-}  // namespace
-
-std::string describe(const Action& action) {
-  const std::vector<NodeName> nodes = nodes_of(action);
-  return format_fields("action",
-                       {{"rule", to_string(action.rule)},
-                        {"what", kind_text(action)},
-                        {"target", target_of(action)},
-                        {"job", number_or_nothing(job_of(action))},
-                        {"nodes", fold_hostlist(nodes)},
-                        {"n", number_or_nothing(nodes.size())},
-                        {"why", action.why}});
 }
 
 ActReport act(Actor& actor, const std::vector<Action>& actions) {

@@ -51,8 +51,8 @@ struct ActReport {
 /// Logs each action with its rule and why before, and each failure after.
 [[nodiscard]] ActReport act(Actor& actor, const std::vector<Action>& actions);
 
-/// The log line's fields of an action, also what --dry-run prints.
-[[nodiscard]] std::string describe(const Action& action);
+/// The log line of an action; --dry-run prints it.
+void log_action(const Log& log, const Action& action);
 
 // ---- the two halves ----
 void act_on_cloud(Actor& actor, const std::vector<Action>& actions, ActReport& report);

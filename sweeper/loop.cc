@@ -248,8 +248,10 @@ bool Loop::fail_round(const Error& error) {
   return false;
 }
 
-void Loop::print(const std::vector<Action>& actions) const {
-  for (const Action& action : actions) std::cout << "would: " << describe(action) << '\n';
+void Loop::print(const std::vector<Action>& actions) {
+  const Log out{[](LogLevel, std::string_view line) { std::cout << "would: " << line << '\n'; },
+                LogLevel::Info};
+  for (const Action& action : actions) log_action(out, action);
   std::cout << std::flush;
 }
 

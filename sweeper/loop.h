@@ -72,7 +72,7 @@ class Loop {
   bool take_charge();
   bool fail_round(const Error& error);
   void report_round(const ActReport& acted, std::size_t actions);
-  void print(const std::vector<Action>& actions) const;
+  static void print(const std::vector<Action>& actions);
   void reload();
   void take_signals();
   Wake sleep(std::chrono::milliseconds time);

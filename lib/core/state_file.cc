@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/core/state_file.h"
 
+#include "lib/core/descriptor.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,25 +52,6 @@ Error to_error(int number, std::string_view doing, const std::string& path) {
                       path,
                       std::error_code(number, std::generic_category()).message())};
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  [[nodiscard]] int get() const { return fd_; }
-
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 /// 0, or the error's number.
 int write_all(int fd, std::string_view text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/gce/credentials.h"
 
+#include "lib/core/descriptor.h"
 #include "lib/core/program.h"
 #include "lib/core/trust.h"
 #include "lib/gce/json_view.h"
@@ -27,23 +28,6 @@ constexpr std::size_t kMaxKeyFile = 65536;
 Error invalid(std::string what) {
   return {ErrorKind::Invalid, std::move(what), "BAD_CREDENTIALS"};
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Result<Done> check_owner(const struct stat& file, const std::optional<uid_t>& slurm_user) {
   if (!S_ISREG(file.st_mode)) return invalid("not a regular file");
