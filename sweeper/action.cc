@@ -43,6 +43,18 @@ std::string_view to_string(Rule rule) {
       return "finished_request";
     case Rule::JobNote:
       return "job_note";
+    case Rule::LeaseEnd:
+      return "lease_end";
+    case Rule::UnhealthyNode:
+      return "unhealthy_node";
+    case Rule::UnusedPolicy:
+      return "unused_policy";
+    case Rule::SurplusRequest:
+      return "surplus_request";
+    case Rule::Stockout:
+      return "on_stockout";
+    case Rule::Resubmit:
+      return "resubmit";
   }
   return "unknown";
 }
@@ -59,7 +71,13 @@ std::string_view kind_text(const Action& action) {
             [](const RequeueJob& requeue) -> std::string_view {
               return requeue.hold ? "requeue_and_hold" : "requeue";
             },
-            [](const TellJob&) -> std::string_view { return "comment"; }},
+            [](const TellJob&) -> std::string_view { return "comment"; },
+            [](const WarnJob&) -> std::string_view { return "warn_job"; },
+            [](const SetReservation& set) -> std::string_view {
+              return set.is_new ? "create_reservation" : "update_reservation";
+            },
+            [](const DeleteReservation&) -> std::string_view { return "delete_reservation"; },
+            [](const DeletePolicy&) -> std::string_view { return "delete_policy"; }},
       action.what);
 }
 
@@ -83,7 +101,11 @@ std::vector<NodeName> nodes_of(const Action& action) {
                           [](const GiveJobBack& back) { return back.job.nodes; },
                           [](const UpdateNodes& update) { return update.nodes; },
                           [](const RequeueJob& requeue) { return requeue.nodes; },
-                          [](const TellJob&) { return Nodes{}; }},
+                          [](const TellJob&) { return Nodes{}; },
+                          [](const WarnJob&) { return Nodes{}; },
+                          [](const SetReservation& set) { return set.reservation.nodes; },
+                          [](const DeleteReservation&) { return Nodes{}; },
+                          [](const DeletePolicy&) { return Nodes{}; }},
                     action.what);
 }
 
@@ -92,6 +114,7 @@ JobId job_of(const Action& action) {
   if (const auto* back = std::get_if<GiveJobBack>(&action.what)) return back->job.job.id;
   if (const auto* requeue = std::get_if<RequeueJob>(&action.what)) return requeue->job;
   if (const auto* tell = std::get_if<TellJob>(&action.what)) return tell->job;
+  if (const auto* warn = std::get_if<WarnJob>(&action.what)) return warn->job;
   if (const auto* ask = std::get_if<AskForNodes>(&action.what);
       ask != nullptr && ask->demand.jobs.size() == 1)
     return ask->demand.jobs.front().job.id;
@@ -105,6 +128,9 @@ std::string target_of(const Action& action) {
     return fmt::format("{}/{}", request->group, request->request);
   if (const auto* doomed = std::get_if<DeleteInstances>(&action.what)) return doomed->group.text;
   if (const auto* group = std::get_if<DeleteGroup>(&action.what)) return group->group.text;
+  if (const auto* set = std::get_if<SetReservation>(&action.what)) return set->reservation.name;
+  if (const auto* gone = std::get_if<DeleteReservation>(&action.what)) return gone->name;
+  if (const auto* policy = std::get_if<DeletePolicy>(&action.what)) return policy->name;
   return {};
 }
 

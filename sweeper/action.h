@@ -27,6 +27,12 @@ enum class Rule {
   EmptyMig,
   FinishedRequest,
   JobNote,
+  LeaseEnd,
+  UnhealthyNode,
+  UnusedPolicy,
+  SurplusRequest,
+  Stockout,
+  Resubmit,
 };
 
 [[nodiscard]] std::string_view to_string(Rule rule);
@@ -85,6 +91,28 @@ struct TellJob {
   std::string comment{};  ///< the whole AdminComment
 };
 
+/// Tells a running job that its VMs end: a line in its output, the comment, and the signal.
+struct WarnJob {
+  JobId job = 0;
+  int signal = 0;         ///< 0: none
+  std::string line{};     ///< in its output
+  std::string comment{};  ///< the whole AdminComment
+};
+
+/// Makes the reservation, or gives the one of this name these nodes and times.
+struct SetReservation {
+  Reservation reservation{};
+  bool is_new = false;
+};
+
+struct DeleteReservation {
+  std::string name{};
+};
+
+struct DeletePolicy {
+  std::string name{};
+};
+
 using ActionKind = std::variant<CancelRequest,
                                 DeleteRequest,
                                 DeleteInstances,
@@ -93,7 +121,11 @@ using ActionKind = std::variant<CancelRequest,
                                 GiveJobBack,
                                 UpdateNodes,
                                 RequeueJob,
-                                TellJob>;
+                                TellJob,
+                                WarnJob,
+                                SetReservation,
+                                DeleteReservation,
+                                DeletePolicy>;
 
 struct Action {
   Rule rule = Rule::JobNote;

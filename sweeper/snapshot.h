@@ -31,10 +31,13 @@ struct Snapshot {
   Listed<Node> nodes{};
   Listed<Job> jobs{};
   Listed<Partition> partitions{};
+  Listed<Reservation> reservations{};
   SlurmSettings settings{};
   std::vector<SweptGroup> groups{};
   /// Groups that have a name like ours and are not: only so that we do not try to use the name.
   std::vector<Group> foreign_groups{};
+  std::vector<Policy> policies{};       ///< of ours
+  bool is_bulk_under_way = false;  ///< somebody's bulkInsert is: VMs may come that are not listed
 };
 
 /// Where an entry or a request is.

@@ -5,7 +5,9 @@
 #include "lib/core/domain.h"
 #include "lib/core/names.h"
 
+#include <csignal>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,9 +25,14 @@ enum class Mode { Queued, Individual, BulkInsert };
 enum class MigScope { Nodeset, Job };
 enum class OnTimeout { Requeue, Hold };
 
+/// The shortest life of a VM that bulkInsert makes.
+inline constexpr Seconds kMinBulkDuration = 30s;
+
 struct ApiConfig {
   std::string endpoint = "https://compute.googleapis.com";  ///< plain http only for loopback
   std::size_t max_in_flight = 16;
+  /// Google's quota of requests that wait at once in the region: what is beyond it waits here.
+  std::size_t max_active_requests = 100;
   Seconds call_timeout = 30s;  ///< for one try of one call
   Seconds run_timeout = 120s;  ///< for all that one flex-resume or flex-suspend does
 };
@@ -48,7 +55,20 @@ struct DwsFlexConfig {
 };
 
 struct PlacementConfig {
-  int max_distance = 0;  ///< 1, 2, 3; 0: none asked for
+  int max_distance = 0;                ///< 1, 2, 3; 0: none asked for
+  std::string accelerator_topology{};  ///< "4x4"; instead of max_distance
+
+  [[nodiscard]] bool is_wanted() const {
+    return max_distance != 0 || !accelerator_topology.empty();
+  }
+};
+
+/// What to try when there has been no capacity for `wait`: what is not said is as it was.
+struct StockoutStep {
+  Seconds wait{};
+  std::vector<std::string> zones{};
+  std::optional<Mode> mode{};
+  std::string instance_template{};
 };
 
 /// When a request that failed for want of capacity is made again: after base, 2·base, 4·base, …, at
@@ -58,6 +78,9 @@ struct RetryConfig {
   Seconds base = 60s;
   Seconds max = 30min;
 };
+
+/// What health checks write about a GPU that is broken.
+[[nodiscard]] std::vector<std::string> default_repair_reasons();
 
 struct NodesetConfig {
   std::string name{};
@@ -75,6 +98,16 @@ struct NodesetConfig {
   std::size_t max_boot_failures = 3;
   RetryConfig retry{};
   PlacementConfig placement{};
+  std::string machine_type{};  ///< only to check what else is asked for; empty: not said
+  std::size_t max_nodes = 0;   ///< VMs that there are or that are asked for at once; 0: no limit
+  std::size_t race = 1;        ///< so many of the zones are asked at once, the first wins
+  std::vector<StockoutStep> on_stockout{};
+  Seconds resubmit_after = 0s;   ///< a request that has waited so long is renewed; 0: never
+  Seconds lease_warning = 10min;  ///< before the end of its VMs a job is warned; 0: never
+  int lease_signal = SIGURG;      ///< which a process that does not know it ignores; 0: none
+  /// A node drained with one of these in its reason (any case) gets a new VM.
+  std::vector<std::string> repair_reasons = default_repair_reasons();
+  std::size_t max_repairs = 3;  ///< of one node within a day; then it stays drained
   std::string reservation{};  ///< known only to be refused: Flex Start VMs cannot use one
 };
 

@@ -197,6 +197,10 @@ void check_group_names(const Config& config, const Sources& sources, Problems& p
 
 }  // namespace
 
+std::vector<std::string> default_repair_reasons() {
+  return {"xid", "gpu", "nvlink", "nvidia", "ecc error", "dcgm"};
+}
+
 void validate(Config& config, const Sources& sources, Problems& problems) {
   for (std::size_t i = 0; i < config.nodesets.size(); ++i) {
     NodesetConfig& nodeset = config.nodesets[i];

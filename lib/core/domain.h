@@ -66,10 +66,28 @@ struct Partition {
   Seconds resume_timeout{};                 ///< 0: the global one
   bool resume_timeout_is_infinite = false;  ///< INFINITE, which Slurm knows from 25.05 on
   Seconds suspend_timeout{};
+  bool is_exclusive = false;  ///< OverSubscribe=EXCLUSIVE: a node is one job's
+};
+
+/// A reservation of nodes, whoever made it.
+struct Reservation {
+  std::string name{};
+  std::vector<NodeName> nodes{};
+  TimePoint start{};
+  TimePoint end{};
+  bool is_maintenance = false;  ///< flag MAINT
+  bool ignores_jobs = false;    ///< flag IGNORE_JOBS
 };
 
 // ---- Compute Engine
 // ----------------------------------------------------------------------------------------------
+
+/// How VMs come into being.
+enum class GroupKind {
+  Queued,      ///< a managed group, filled by resize requests
+  Individual,  ///< a managed group whose VMs come one by one
+  Loose,       ///< no group at all: VMs of bulkInsert, gathered by nodeset; it has no name
+};
 
 /// A managed instance group (regional).
 struct Group {
@@ -79,6 +97,8 @@ struct Group {
   std::int64_t target_size = 0;
   bool is_stable = true;
   TimePoint created{};
+  GroupKind kind = GroupKind::Queued;
+  std::string policy{};  ///< name of its workload policy; empty: none
 };
 
 enum class InstanceStatus {
@@ -122,6 +142,7 @@ struct Instance {
   InstanceAction action = InstanceAction::None;
   std::optional<TimePoint> terminates{};  ///< the VM's hard end
   std::optional<ProviderError> last_error{};
+  std::string description{};  ///< of a VM that is in no group; else empty
 
   /// An entry whose VM is gone or stopped for good: the name must be deleted from the group before
   /// it can be asked for again.
@@ -177,6 +198,32 @@ struct GroupSpec {
   std::string description{};
   std::string instance_template{};  ///< name, partial or full URL
   std::vector<std::string> zones{};
+  GroupKind kind = GroupKind::Queued;
+  std::string policy{};  ///< name of a workload policy of the region; empty: none
+};
+
+/// A workload policy: how near to each other the VMs of a group are.
+struct Policy {
+  std::string name{};
+  std::string description{};
+  TimePoint created{};
+};
+
+struct PolicySpec {
+  std::string name{};
+  std::string description{};
+  int max_distance = 0;                ///< 1 SUBBLOCK, 2 BLOCK, 3 CLUSTER; 0: not said
+  std::string accelerator_topology{};  ///< "4x4"; empty: not said
+};
+
+/// VMs without a group, asked for in one call.
+struct BulkSpec {
+  std::string description{};  ///< of each VM
+  std::string instance_template{};
+  std::vector<std::string> zones{};  ///< all in one of them; empty: any of the region
+  std::vector<NodeName> nodes{};
+  std::size_t min_count = 0;  ///< fewer than this, and none is kept
+  Seconds run_duration{};
 };
 
 struct RequestSpec {
@@ -187,9 +234,10 @@ struct RequestSpec {
   Seconds run_duration{};
 };
 
-/// A long-running operation that a write started (regional).
+/// A long-running operation that a write started.
 struct Operation {
   std::string name{};
+  std::string zone{};  ///< empty: it is the region's
   bool is_done = false;
   std::optional<ProviderError> error{};
 };

@@ -41,22 +41,40 @@ class Cloud {
   virtual void fetch_group(const MigName& group, Then<Group> then) = 0;
   virtual void fetch_requests(const MigName& group, Then<std::vector<ResizeRequest>> then) = 0;
   virtual void fetch_instances(const MigName& group, Then<std::vector<Instance>> then) = 0;
+  /// The region's VMs that are in no group and whose description is a mark of this cluster's (see
+  /// ownership_mark).
+  virtual void fetch_loose_instances(const std::string& cluster,
+                                     Then<std::vector<Instance>> then) = 0;
+  /// The region's bulkInsert operations that are not done, anybody's.
+  virtual void fetch_bulk_operations(Then<std::vector<Operation>> then) = 0;
+  /// Workload policies of the region whose names start with `prefix`.
+  virtual void fetch_policies(const std::string& prefix, Then<std::vector<Policy>> then) = 0;
   /// The end of what the VM has written on its console, at most kMaxSerialOutput bytes. Invalid
   /// without a URL: there is no VM yet.
   virtual void fetch_serial_output(const Instance& instance, Then<std::string> then) = 0;
-  /// Answers when the operation is done: Done, or the operation's own error put in its class.
+  /// Answers when the operation is done: Done, or the operation's own error put in its class. Of a
+  /// bulkInsert the error also says what became of the VMs, zone by zone.
   virtual void wait_operation(const Operation& operation, Then<Done> then) = 0;
 
   // ---- writes: each carries a fresh requestId, kept for its own retries ----
   virtual void insert_group(const GroupSpec& spec, Then<Operation> then) = 0;
   virtual void insert_request(const RequestSpec& spec, Then<Operation> then) = 0;
+  /// VMs that come one by one, at most kMaxRequestSize; the group's kind is Individual.
+  virtual void create_instances(const MigName& group,
+                                std::span<const NodeName> nodes,
+                                Then<Operation> then) = 0;
+  virtual void bulk_insert(const BulkSpec& spec, Then<Operation> then) = 0;
+  virtual void insert_policy(const PolicySpec& spec, Then<Operation> then) = 0;
+  /// Precondition while a group uses it.
+  virtual void delete_policy(const std::string& policy, Then<Operation> then) = 0;
   /// Precondition if the request is not ACCEPTED (any more).
   virtual void cancel_request(const MigName& group,
                               const RequestName& request,
                               Then<Operation> then) = 0;
   /// At most kMaxRequestSize instances: those with a URL by URL, the others (queued, they have
   /// none) by name, in a call of their own. One that is gone already does not fail the rest.
-  /// Answers when both calls have been answered, with the operation of the first.
+  /// Answers when both calls have been answered, with the operation of the first. Without a group's
+  /// name they are VMs of no group: one call each, side by side.
   virtual void delete_instances(const MigName& group,
                                 std::span<const Instance> instances,
                                 Then<Operation> then) = 0;

@@ -286,6 +286,13 @@ class LibslurmScheduler final : public Scheduler {
                   fmt::format("requeueing and holding job {}", job));
   }
 
+  Result<bool> refresh_reservations(Listed<Reservation>&) override { return false; }
+  Result<Done> signal_job(JobId, int) override { return Done{}; }
+  Result<Done> notify_job(JobId, std::string_view) override { return Done{}; }
+  Result<Done> create_reservation(const Reservation&) override { return Done{}; }
+  Result<Done> update_reservation(const Reservation&) override { return Done{}; }
+  Result<Done> delete_reservation(const std::string&) override { return Done{}; }
+
  private:
   static Result<slurm::ConfPtr> load_conf() {
     return load<slurm::ConfPtr>("loading Slurm's configuration",

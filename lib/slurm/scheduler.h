@@ -74,6 +74,8 @@ class Scheduler {
   virtual Result<bool> refresh_jobs(Listed<Job>& jobs) = 0;
   virtual Result<bool> refresh_partitions(Listed<Partition>& partitions) = 0;
 
+  virtual Result<bool> refresh_reservations(Listed<Reservation>& reservations) = 0;
+
   virtual Result<SlurmSettings> load_settings() = 0;
   /// Of several controllers the first that answers is in charge. Retry if none does.
   virtual Result<Controller> find_controller() = 0;
@@ -88,6 +90,19 @@ class Scheduler {
   /// Back to the queue, held. Precondition for a job that cannot be requeued (salloc, srun,
   /// --no-requeue).
   virtual Result<Done> requeue_and_hold(JobId job) = 0;
+
+  /// The signal goes to all of the job's processes, the batch script among them. NotFound or
+  /// Precondition for a job that does not run (any more).
+  virtual Result<Done> signal_job(JobId job, int signal) = 0;
+  /// A line in the job's own output.
+  virtual Result<Done> notify_job(JobId job, std::string_view text) = 0;
+
+  /// Keeps jobs that would run past its start off the nodes: flags MAINT, IGNORE_JOBS, PURGE_COMP;
+  /// nobody can use it. AlreadyExists if there is one of this name.
+  virtual Result<Done> create_reservation(const Reservation& reservation) = 0;
+  /// Its nodes and its times. NotFound if it is gone.
+  virtual Result<Done> update_reservation(const Reservation& reservation) = 0;
+  virtual Result<Done> delete_reservation(const std::string& name) = 0;
 };
 
 }  // namespace flex
