@@ -34,6 +34,8 @@ class CloudActor {
       actor_.cloud.delete_request(request->group, request->request, finish(action));
     } else if (const auto* group = std::get_if<DeleteGroup>(&action.what)) {
       actor_.cloud.delete_group(group->group, finish(action));
+    } else if (const auto* policy = std::get_if<DeletePolicy>(&action.what)) {
+      actor_.cloud.delete_policy(policy->name, finish(action));
     } else if (const auto* doomed = std::get_if<DeleteInstances>(&action.what)) {
       remove(action, *doomed);
     } else if (const auto* ask = std::get_if<AskForNodes>(&action.what)) {

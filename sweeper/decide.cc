@@ -17,14 +17,18 @@ constexpr void (*kRules[])(Round&) = {
     unbacked_node,
     provision_timeout,
     stale_request,
+    surplus_request,
     failed_request,
     boot_timeout,
     orphan_instance,
+    stockout,
+    resubmit,
     unrequested_node,
     static_node,
     keep_waiting,
     finished_request,
     empty_mig,
+    unused_policy,
     job_note,
 };
 

@@ -48,6 +48,13 @@ struct BootFailures {
   TimePoint last{};
 };
 
+/// How far nodes have come in on_stockout; by the first of them.
+struct StockoutState {
+  std::size_t step = 0;
+  TimePoint since{};        ///< when this step began
+  std::uint64_t round = 0;  ///< the last in which they waited
+};
+
 struct Memory {
   std::uint64_t round = 0;                      ///< the number of the present one
   TimePoint last_round{};                       ///< of the last complete one; 0: none
@@ -59,7 +66,8 @@ struct Memory {
   std::map<NodeName, std::string> drains{};     ///< an admin's, which powering down takes away
   std::map<std::string, BootFailures> boot_failures{};  ///< by nodeset
   std::map<std::string, Stopped> stopped{};             ///< by nodeset
-  std::map<JobId, TimePoint> notes{};                   ///< when a job's comment was last written
+  std::map<NodeName, StockoutState> stockouts{};
+  std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
 
   /// One more sighting, if it is the round's first of this. A gap of more than `longest_gap` since
   /// the last one starts anew.

@@ -101,6 +101,10 @@ void static_node(Round& round);
 void finished_request(Round& round);
 void empty_mig(Round& round);
 void job_note(Round& round);
+void surplus_request(Round& round);
+void stockout(Round& round);
+void resubmit(Round& round);
+void unused_policy(Round& round);
 
 // ---- what several rules need ----
 
@@ -125,7 +129,7 @@ void ask_for(Round& round,
              Rule rule,
              const std::string& why,
              const std::vector<NodeName>& nodes,
-             std::uint32_t attempt = 1);
+             const PlanOptions& options = {});
 /// Claims the request and adds its cancelling.
 void cancel_request(Round& round,
                     Rule rule,

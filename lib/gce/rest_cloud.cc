@@ -242,21 +242,27 @@ class RestCloud final : public Cloud {
   void fetch_loose_instances(const std::string&, Then<std::vector<Instance>> then) override {
     caller_.later([then = std::move(then)] { then(std::vector<Instance>{}); });
   }
+
   void fetch_bulk_operations(Then<std::vector<Operation>> then) override {
     caller_.later([then = std::move(then)] { then(std::vector<Operation>{}); });
   }
+
   void fetch_policies(const std::string&, Then<std::vector<Policy>> then) override {
     caller_.later([then = std::move(then)] { then(std::vector<Policy>{}); });
   }
+
   void create_instances(const MigName&, std::span<const NodeName>, Then<Operation> then) override {
     caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
   }
+
   void bulk_insert(const BulkSpec&, Then<Operation> then) override {
     caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
   }
+
   void insert_policy(const PolicySpec&, Then<Operation> then) override {
     caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
   }
+
   void delete_policy(const std::string&, Then<Operation> then) override {
     caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
   }

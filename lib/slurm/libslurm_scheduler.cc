@@ -287,10 +287,15 @@ class LibslurmScheduler final : public Scheduler {
   }
 
   Result<bool> refresh_reservations(Listed<Reservation>&) override { return false; }
+
   Result<Done> signal_job(JobId, int) override { return Done{}; }
+
   Result<Done> notify_job(JobId, std::string_view) override { return Done{}; }
+
   Result<Done> create_reservation(const Reservation&) override { return Done{}; }
+
   Result<Done> update_reservation(const Reservation&) override { return Done{}; }
+
   Result<Done> delete_reservation(const std::string&) override { return Done{}; }
 
  private:

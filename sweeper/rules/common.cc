@@ -56,14 +56,14 @@ std::vector<NodeName> coming_for(const Picture& picture,
 
 bool is_unserved(const NodePicture& node) {
   return node.node != nullptr && is_powering_up(*node.node) && node.is_coming_up() &&
-         !node.has_vm() && !node.request;
+         !node.has_vm() && !node.is_asked_for();
 }
 
 void ask_for(Round& round,
              Rule rule,
              const std::string& why,
              const std::vector<NodeName>& nodes,
-             std::uint32_t attempt) {
+             const PlanOptions& options) {
   if (nodes.empty()) return;
   std::set<std::size_t> nodesets;
   for (const NodeName& name : nodes) nodesets.insert(round.config.find(name)->nodeset);
@@ -74,7 +74,7 @@ void ask_for(Round& round,
                          round.shot.cluster,
                          ask.demand,
                          round.picture.fleet_of({nodesets.begin(), nodesets.end()}),
-                         attempt);
+                         options);
   round.claim(nodes);
   round.add(rule, why, std::move(ask));
 }

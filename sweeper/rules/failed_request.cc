@@ -85,7 +85,9 @@ void retry_or_give_back(Round& round,
   const NodePicture& first = *round.picture.find(waiting.front());
   const RetryConfig& policy = round.nodeset_of(first).retry;
   RetryState& retry = round.memory.retries[first.name];
-  const std::uint32_t failures = std::max(retry.attempts, request_attempt(request));
+  const RequestWay way = request_way(request);
+  const std::uint32_t failures =
+      std::max({retry.attempts, way.attempt - std::min(way.attempt - 1, way.renewed), 1U});
   if (const auto last = why_give_up(first, policy, error, failures)) {
     round.memory.retries.erase(first.name);
     give_back(round, jobs_on(round.picture, waiting), waiting, *last);
@@ -102,12 +104,24 @@ void retry_or_give_back(Round& round,
           Rule::FailedRequest,
           fmt::format("attempt {} failed: {}", failures, error.what),
           waiting,
-          failures + 1);
+          {.attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed});
+}
+
+/// What waits one by one has no request that could fail: its entry says what is wrong.
+void give_back_alone(Round& round) {
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (!node.is_queued_alone() || !node.alone->last_error || !round.is_free(node.name)) continue;
+    const Error error = to_error(*node.alone->last_error);
+    if (!is_permanent(error) || node.jobs.empty()) continue;
+    if (!round.see(Rule::FailedRequest, node.name.text + " alone").is_twice()) continue;
+    give_back(round, node.jobs, {node.name}, error);
+  }
 }
 
 }  // namespace
 
 void failed_request(Round& round) {
+  give_back_alone(round);
   for (const SweptGroup& group : round.shot.groups) {
     for (const ResizeRequest& request : group.requests) {
       if (request.state != RequestState::Failed || !is_our_request(request)) continue;

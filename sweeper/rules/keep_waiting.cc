@@ -22,7 +22,7 @@ bool is_waiting(const Round& round, const NodePicture& node) {
   if (node.has_vm() || (node.entry && node.entry->is_leaving())) return false;
   // Without a request it waits for the next attempt, or for the sweeper to ask.
   const bool is_unwanted = !node.is_awaited() && is_power_down_requested(*node.node);
-  return (node.request && !is_unwanted) || round.memory.retries.contains(node.name);
+  return (node.is_asked_for() && !is_unwanted) || round.memory.retries.contains(node.name);
 }
 
 /// Whether `part` of `whole` of the node's ResumeTimeout is over.

@@ -91,27 +91,35 @@ class FakeCloud final : public Cloud {
                       const RequestName& request,
                       Then<Operation> then) override;
   void delete_group(const MigName& group, Then<Operation> then) override;
+
   void fetch_loose_instances(const std::string&, Then<std::vector<Instance>> then) override {
     answers_.push_back([then = std::move(then)] { then(std::vector<Instance>{}); });
   }
+
   void fetch_bulk_operations(Then<std::vector<Operation>> then) override {
     answers_.push_back([then = std::move(then)] { then(std::vector<Operation>{}); });
   }
+
   void fetch_policies(const std::string&, Then<std::vector<Policy>> then) override {
     answers_.push_back([then = std::move(then)] { then(std::vector<Policy>{}); });
   }
+
   void create_instances(const MigName&, std::span<const NodeName>, Then<Operation> then) override {
     answers_.push_back([then = std::move(then)] { then(Operation{.is_done = true}); });
   }
+
   void bulk_insert(const BulkSpec&, Then<Operation> then) override {
     answers_.push_back([then = std::move(then)] { then(Operation{.is_done = true}); });
   }
+
   void insert_policy(const PolicySpec&, Then<Operation> then) override {
     answers_.push_back([then = std::move(then)] { then(Operation{.is_done = true}); });
   }
+
   void delete_policy(const std::string&, Then<Operation> then) override {
     answers_.push_back([then = std::move(then)] { then(Operation{.is_done = true}); });
   }
+
   void after(std::chrono::milliseconds delay, std::function<void()> what) override;
   void run() override;
 

@@ -66,11 +66,17 @@ class FakeScheduler : public Scheduler {
   Result<Done> set_admin_comment(JobId job, std::string_view text) override;
   Result<Done> requeue(JobId job) override;
   Result<Done> requeue_and_hold(JobId job) override;
+
   Result<bool> refresh_reservations(Listed<Reservation>&) override { return false; }
+
   Result<Done> signal_job(JobId, int) override { return Done{}; }
+
   Result<Done> notify_job(JobId, std::string_view) override { return Done{}; }
+
   Result<Done> create_reservation(const Reservation&) override { return Done{}; }
+
   Result<Done> update_reservation(const Reservation&) override { return Done{}; }
+
   Result<Done> delete_reservation(const std::string&) override { return Done{}; }
 
  private:
