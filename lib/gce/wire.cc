@@ -46,6 +46,12 @@ bool is_indefinite(TimePoint time) {
   return time >= std::chrono::sys_days{9999y / std::chrono::January / 1};
 }
 
+/// A message that does not say which quota it is about says so from now on.
+void name_quota(ProviderError& error, const std::string& name) {
+  if (name.empty() || error.message.find(name) != std::string::npos) return;
+  error.message = fmt::format("Quota '{}' exceeded. {}", name, error.message);
+}
+
 /// An `errors` array as one error: the quota's if there is one, for that is what somebody can mend,
 /// else the first.
 std::optional<ProviderError> read_errors(const JsonView& holder) {
@@ -57,6 +63,7 @@ std::optional<ProviderError> read_errors(const JsonView& holder) {
       const JsonView info = detail.object("errorInfo");
       const auto time = read_time(info.object("metadatas"), "estimatedAvailabilityTime");
       if (time && !is_indefinite(*time)) availability = time;
+      name_quota(error, detail.object("quotaInfo").text("limitName"));
     });
     const bool is_quota = error.code == "QUOTA_EXCEEDED";
     if (!chosen || (is_quota && chosen->code != "QUOTA_EXCEEDED")) chosen = std::move(error);
