@@ -78,6 +78,10 @@ Memory from_json(const Json& json) {
     stopped.is_clearing = value.at("clearing").get<bool>();
     for (const Json& node : value.at("drained")) stopped.drained.insert({node.get<std::string>()});
   }
+  // Written since the queue is kept.
+  if (const auto quota = json.find("requests"); quota != json.end())
+    memory.requests = {.limit = quota->at(0).get<std::size_t>(),
+                       .probes = quota->at(1).get<std::size_t>()};
   for (const Json& note : json.at("notes"))
     memory.notes[note.at(0).get<JobId>()] = to_time(note.at(1));
   return memory;
@@ -118,6 +122,7 @@ std::string to_text(const Memory& memory) {
             {"drains", Json::object()},
             {"boot_failures", Json::object()},
             {"stopped", Json::object()},
+            {"requests", {memory.requests.limit, memory.requests.probes}},
             {"notes", Json::array()}};
   for (const auto& [key, sighting] : memory.sightings)
     json["sightings"][key] = {
