@@ -22,9 +22,10 @@ constexpr void (*kRules[])(Round&) = {
     boot_timeout,
     orphan_instance,
     stockout,
-    resubmit,
     unrequested_node,
     static_node,
+    take_turns,
+    resubmit,
     keep_waiting,
     finished_request,
     empty_mig,
@@ -84,14 +85,16 @@ Decision decide(const Config& config, const Snapshot& shot, Memory& memory) {
   memory.forget_unseen();
   forget_gone(memory, config, shot, picture);
   memory.last_round = shot.now;
-  return {.actions = std::move(round.actions), .postponed = round.postponed()};
+  return {.actions = std::move(round.actions),
+          .postponed = round.postponed(),
+          .waiting = round.waiting};
 }
 
 Decision decide_blindly(const Config& config, const Snapshot& shot, Memory& memory) {
   const Picture picture{config, shot};
   Round round{config, shot, picture, memory};
   keep_waiting_blindly(round);
-  return {.actions = std::move(round.actions), .postponed = 0};
+  return {.actions = std::move(round.actions), .postponed = 0, .waiting = 0};
 }
 
 }  // namespace flex

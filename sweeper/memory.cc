@@ -82,6 +82,10 @@ Memory from_json(const Json& json) {
     memory.stockouts[{node}] = {.step = value.at(0).get<std::size_t>(),
                                 .since = to_time(value.at(1)),
                                 .round = value.at(2).get<std::uint64_t>()};
+  // Written since the queue is kept.
+  if (const auto quota = json.find("requests"); quota != json.end())
+    memory.requests = {.limit = quota->at(0).get<std::size_t>(),
+                       .probes = quota->at(1).get<std::size_t>()};
   for (const Json& note : json.at("notes"))
     memory.notes[note.at(0).get<JobId>()] = to_time(note.at(1));
   return memory;
@@ -123,6 +127,7 @@ std::string to_text(const Memory& memory) {
             {"boot_failures", Json::object()},
             {"stopped", Json::object()},
             {"stockouts", Json::object()},
+            {"requests", {memory.requests.limit, memory.requests.probes}},
             {"notes", Json::array()}};
   for (const auto& [key, sighting] : memory.sightings)
     json["sightings"][key] = {

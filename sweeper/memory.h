@@ -55,6 +55,12 @@ struct StockoutState {
   std::uint64_t round = 0;  ///< the last in which they waited
 };
 
+/// Google's quota of active requests, where it is less than the config says or others use it, too.
+struct RequestQuota {
+  std::size_t limit = 0;   ///< so many of ours there were when it was full; 0: it is not
+  std::size_t probes = 1;  ///< so many more are tried in a round
+};
+
 struct Memory {
   std::uint64_t round = 0;                      ///< the number of the present one
   TimePoint last_round{};                       ///< of the last complete one; 0: none
@@ -67,6 +73,7 @@ struct Memory {
   std::map<std::string, BootFailures> boot_failures{};  ///< by nodeset
   std::map<std::string, Stopped> stopped{};             ///< by nodeset
   std::map<NodeName, StockoutState> stockouts{};
+  RequestQuota requests{};
   std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
 
   /// One more sighting, if it is the round's first of this. A gap of more than `longest_gap` since

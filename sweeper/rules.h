@@ -6,11 +6,13 @@
 #include "lib/config/config.h"
 #include "sweeper/action.h"
 #include "sweeper/memory.h"
+#include "sweeper/queue.h"
 #include "sweeper/snapshot.h"
 
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -29,6 +31,17 @@ class Round {
   const Picture& picture;
   Memory& memory;
   std::vector<Action> actions{};
+  std::vector<Turn> turns{};                            ///< who waits to be asked for
+  std::unordered_map<JobId, std::string> turn_notes{};  ///< for those who wait for their turn
+  std::size_t waiting = 0;                              ///< that a request is not asked for now
+
+  /// From now on the nodes' request is take_turns' matter.
+  void enqueue(Turn turn) {
+    queued_.insert(turn.nodes.begin(), turn.nodes.end());
+    turns.push_back(std::move(turn));
+  }
+
+  [[nodiscard]] bool is_queued(const NodeName& node) const { return queued_.contains(node); }
 
   void add(Rule rule, std::string why, ActionKind what) {
     actions.push_back({.rule = rule, .why = std::move(why), .what = std::move(what)});
@@ -82,6 +95,7 @@ class Round {
 
  private:
   std::unordered_set<NodeName> claimed_{};
+  std::unordered_set<NodeName> queued_{};
   std::unordered_set<std::string> requests_{};
   std::unordered_set<JobId> told_{};
   std::size_t spent_ = 0;
@@ -98,6 +112,7 @@ void unrequested_node(Round& round);
 void keep_waiting(Round& round);
 void keep_waiting_blindly(Round& round);
 void static_node(Round& round);
+void take_turns(Round& round);
 void finished_request(Round& round);
 void empty_mig(Round& round);
 void job_note(Round& round);
@@ -122,9 +137,15 @@ void unused_policy(Round& round);
 [[nodiscard]] std::vector<NodeName> coming_for(const Picture& picture,
                                                const Job& job,
                                                const std::vector<const Job*>& jobs);
+/// When the wait for VMs began: when the job got its nodes; `otherwise` where that is not known.
+[[nodiscard]] TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise);
 /// A node that is powering up and has neither VM nor active request.
 [[nodiscard]] bool is_unserved(const NodePicture& node);
-/// Plans for these nodes with flex-resume's planner and adds the action.
+/// Plans for these nodes with flex-resume's planner. What is first in `nodes` is planned first.
+[[nodiscard]] AskForNodes plan_for(const Round& round,
+                                   const std::vector<NodeName>& nodes,
+                                   const PlanOptions& options);
+/// plan_for, and adds the action at once: for what need not wait for its turn.
 void ask_for(Round& round,
              Rule rule,
              const std::string& why,

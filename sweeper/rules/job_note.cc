@@ -70,6 +70,8 @@ std::string waiting_text(const Round& round, const Job& job, const JobView& view
 std::string text_for(const Round& round, const Job& job, const JobView& view) {
   if (view.request != nullptr) return waiting_text(round, job, view);
   if (view.vms == view.ours && view.ends) return note_running(*view.ends);
+  if (const auto turn = round.turn_notes.find(job.id); turn != round.turn_notes.end())
+    return turn->second;
   for (const NodeName& name : job.nodes) {
     const auto retry = round.memory.retries.find(name);
     if (retry == round.memory.retries.end() || retry->second.next <= round.shot.now) continue;
