@@ -108,7 +108,7 @@ void retry_or_give_back(Round& round,
                  .why = fmt::format("attempt {} failed: {}", failures, error.what),
                  .nodes = waiting,
                  .job = job == nullptr ? 0 : job->id,
-                 .attempt = failures + 1,
+                 .options = {.attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed},
                  .since = waits_since(round, job, request.created),
                  .is_ready = round.shot.now >= retry.next && !round.is_stopped(first)});
 }
