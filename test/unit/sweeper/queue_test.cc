@@ -151,7 +151,7 @@ TEST_CASE("queue: a request that failed because too many were active fails no jo
   Scene scene = crowd(1, 5);
   ResizeRequest& failed = scene.asked(1, "a-0", RequestState::Failed);
   failed.error = {.code = "QUOTA_EXCEEDED", .message = "Quota 'ACTIVE_RESIZE_REQUESTS' exceeded."};
-  failed.description = request_description(1, failed.nodes, 9);
+  failed.description = request_description(1, failed.nodes, {.attempt = 9});
   CHECK(scene.round() == Texts{"failed_request ask a-0 job=1"});
 }
 
