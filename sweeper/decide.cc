@@ -15,6 +15,10 @@ namespace {
 /// node that one rule has taken up is left alone by those after it.
 constexpr void (*kRules[])(Round&) = {
     unbacked_node,
+    unhealthy_node,
+    lease_end,
+    lease_warning,
+    spent_node,
     provision_timeout,
     stale_request,
     failed_request,
@@ -62,6 +66,9 @@ void forget_times(Memory& memory) {
   kept.stopped = std::move(memory.stopped);
   kept.boot_failures = std::move(memory.boot_failures);
   kept.drains = std::move(memory.drains);
+  kept.warned = std::move(memory.warned);
+  kept.worked = std::move(memory.worked);
+  kept.repairs = std::move(memory.repairs);
   kept.round = memory.round;
   memory = std::move(kept);
 }
