@@ -6,6 +6,7 @@
 
 #include <slurm/slurm.h>
 
+#include <cstdlib>
 #include <sys/types.h>
 
 // The configuration that slurm_init read. Exported by every release from 22.05 to 26.05, declared
@@ -13,6 +14,8 @@
 extern "C" {
 // NOLINTNEXTLINE(readability-identifier-naming): libslurm's own name
 [[gnu::weak]] extern slurm_conf_t slurm_conf;
+// For what a release hands out from Slurm's own heap; exported and not declared, as above.
+[[gnu::weak]] void slurm_xfree(void** block);
 }
 
 namespace flex::slurm {
@@ -34,6 +37,14 @@ inline int requeue(JobId job, std::uint32_t flags) {
   return slurm_requeue(to_step_id(job), flags);
 }
 
+inline int signal_job(JobId job, std::uint16_t signal, std::uint16_t flags) {
+  return slurm_kill_job(to_step_id(job), signal, flags);
+}
+
+inline int notify_job(JobId job, char* text) {
+  return slurm_notify_job(to_step_id(job), text);
+}
+
 inline void set_job_id(job_desc_msg_t& message, JobId job) {
   message.step_id = to_step_id(job);
 }
@@ -44,6 +55,12 @@ inline JobId job_id(const slurm_job_info_t& job) {
 
 inline void free_conf(slurm_conf_t* conf) {
   slurm_free_conf(conf);
+}
+
+/// What slurm_create_reservation returned.
+inline void free_reservation_name(char* name) {
+  void* block = name;
+  if (&slurm_xfree != nullptr) slurm_xfree(&block);
 }
 
 /// slurmctld takes the sender's.
@@ -57,6 +74,14 @@ inline int requeue(JobId job, std::uint32_t flags) {
   return slurm_requeue(job, flags);
 }
 
+inline int signal_job(JobId job, std::uint16_t signal, std::uint16_t flags) {
+  return slurm_kill_job(job, signal, flags);
+}
+
+inline int notify_job(JobId job, char* text) {
+  return slurm_notify_job(job, text);
+}
+
 inline void set_job_id(job_desc_msg_t& message, JobId job) {
   message.job_id = job;
 }
@@ -67,6 +92,11 @@ inline JobId job_id(const slurm_job_info_t& job) {
 
 inline void free_conf(slurm_conf_t* conf) {
   slurm_free_ctl_conf(conf);
+}
+
+/// What slurm_create_reservation returned.
+inline void free_reservation_name(char* name) {
+  std::free(name);
 }
 
 inline void set_reason_uid(update_node_msg_t& message, uid_t uid) {

@@ -85,7 +85,18 @@ Partition to_partition(const partition_info_t& partition, bool knows_infinite) {
           .default_time = to_limit(partition.default_time),
           .resume_timeout = to_timeout(partition.resume_timeout),
           .resume_timeout_is_infinite = knows_infinite && partition.resume_timeout == INFINITE16,
-          .suspend_timeout = to_timeout(partition.suspend_timeout)};
+          .suspend_timeout = to_timeout(partition.suspend_timeout),
+          // OverSubscribe=EXCLUSIVE; NO is 1.
+          .is_exclusive = partition.max_share == 0};
+}
+
+Reservation to_reservation(const reserve_info_t& reservation) {
+  return {.name = to_text(reservation.name),
+          .nodes = to_nodes(reservation.node_list),
+          .start = to_time(reservation.start_time),
+          .end = to_time(reservation.end_time),
+          .is_maintenance = (reservation.flags & RESERVE_FLAG_MAINT) != 0,
+          .ignores_jobs = (reservation.flags & RESERVE_FLAG_IGN_JOBS) != 0};
 }
 
 bool knows_infinite(std::string_view version) {

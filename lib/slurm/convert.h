@@ -25,6 +25,7 @@ namespace flex::slurm {
 /// `knows_infinite`: slurmctld takes INFINITE for what it says.
 [[nodiscard]] Partition to_partition(const partition_info_t& partition,
                                      bool knows_infinite = kKnowsInfinite);
+[[nodiscard]] Reservation to_reservation(const reserve_info_t& reservation);
 [[nodiscard]] SlurmSettings to_settings(const slurm_conf_t& conf);
 /// Whether a slurmctld of this version ("25.05.1") takes a ResumeTimeout of INFINITE for what it
 /// says.

@@ -57,6 +57,9 @@ constexpr std::array kRows{
     FLEX_ROW(ESLURM_INVALID_JOB_ID, NotFound),
     FLEX_ROW(ESLURM_INVALID_NODE_NAME, NotFound),
     FLEX_ROW(ESLURM_INVALID_PARTITION_NAME, NotFound),
+    FLEX_ROW(ESLURM_RESERVATION_INVALID, NotFound),
+
+    FLEX_ROW(ESLURM_RESERVATION_NAME_DUP, AlreadyExists),
 
     FLEX_ROW(ESLURM_DISABLED, Precondition),
     FLEX_ROW(ESLURM_BATCH_ONLY, Precondition),
@@ -71,9 +74,13 @@ constexpr std::array kRows{
     FLEX_ROW(ESLURM_NOT_HET_JOB_LEADER, Precondition),
     FLEX_ROW(ESLURM_NOT_WHOLE_HET_JOB, Precondition),
     FLEX_ROW(ESLURM_NODES_BUSY, Precondition),
+    FLEX_ROW(ESLURM_RESERVATION_BUSY, Precondition),
+    FLEX_ROW(ESLURM_RESERVATION_OVERLAP, Precondition),
 
     FLEX_ROW(SLURM_PROTOCOL_VERSION_ERROR, Invalid),  // built for another release than slurmctld's
     FLEX_ROW(ESLURM_NOT_SUPPORTED, Invalid),
+    FLEX_ROW(ESLURM_INVALID_TIME_VALUE, Invalid),
+    FLEX_ROW(ESLURM_RESERVATION_EMPTY, Invalid),
 };
 
 #undef FLEX_ROW
@@ -92,6 +99,12 @@ Error to_error(int number, std::string_view doing) {
 int error_number(int return_code) {
   if (return_code >= 0) return return_code;
   return errno != 0 ? errno : SLURM_UNEXPECTED_MSG_ERROR;
+}
+
+Result<Done> to_result(int return_code, std::string_view doing) {
+  const int number = error_number(return_code);
+  if (number != 0) return to_error(number, doing);
+  return Done{};
 }
 
 }  // namespace flex::slurm

@@ -16,4 +16,8 @@ namespace flex::slurm {
 /// itself; 0 is success. To be called before anything else can touch errno.
 [[nodiscard]] int error_number(int return_code);
 
+/// What became of a call that returns nothing but whether it worked. As above, before anything
+/// else can touch errno.
+[[nodiscard]] Result<Done> to_result(int return_code, std::string_view doing);
+
 }  // namespace flex::slurm

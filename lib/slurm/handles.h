@@ -33,6 +33,10 @@ using NodeInfoPtr = std::unique_ptr<node_info_msg_t, FreeWith<&slurm_free_node_i
 using JobInfoPtr = std::unique_ptr<job_info_msg_t, FreeWith<&slurm_free_job_info_msg>>;
 using PartitionInfoPtr =
     std::unique_ptr<partition_info_msg_t, FreeWith<&slurm_free_partition_info_msg>>;
+using ReservationInfoPtr =
+    std::unique_ptr<reserve_info_msg_t, FreeWith<&slurm_free_reservation_info_msg>>;
+/// For what slurm_create_reservation returns.
+using ReservationName = std::unique_ptr<char, FreeWith<&free_reservation_name>>;
 using ConfPtr = std::unique_ptr<slurm_conf_t, FreeWith<&free_conf>>;
 
 }  // namespace flex::slurm

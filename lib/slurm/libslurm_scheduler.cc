@@ -7,6 +7,7 @@
 #include "lib/slurm/errors.h"
 #include "lib/slurm/handles.h"
 #include "lib/slurm/hostlist.h"
+#include "lib/slurm/reservation.h"
 
 #include <fmt/format.h>
 #include <slurm/slurm_errno.h>
@@ -126,6 +127,15 @@ std::vector<Partition> copy_partitions(const partition_info_msg_t& answer, bool 
   return partitions;
 }
 
+std::vector<Reservation> copy_reservations(const reserve_info_msg_t& answer) {
+  std::vector<Reservation> reservations;
+  reservations.reserve(answer.record_count);
+  for (const auto& reservation : std::span(answer.reservation_array, answer.record_count)) {
+    reservations.push_back(slurm::to_reservation(reservation));
+  }
+  return reservations;
+}
+
 /// The controllers in their order, the primary first.
 std::vector<slurm::ControllerHost> controllers_in(const slurm_conf_t& conf) {
   std::vector<slurm::ControllerHost> hosts;
@@ -134,12 +144,6 @@ std::vector<slurm::ControllerHost> controllers_in(const slurm_conf_t& conf) {
                      .address = slurm::to_text(conf.control_addr[i])});
   }
   return hosts;
-}
-
-Result<Done> finish(int return_code, std::string_view doing) {
-  const int number = slurm::error_number(return_code);
-  if (number != 0) return slurm::to_error(number, doing);
-  return Done{};
 }
 
 class LibslurmScheduler final : public Scheduler {
@@ -222,6 +226,14 @@ class LibslurmScheduler final : public Scheduler {
         [this](const auto& answer) { return copy_partitions(answer, knows_infinite_); });
   }
 
+  Result<bool> refresh_reservations(Listed<Reservation>& reservations) override {
+    return refresh<slurm::ReservationInfoPtr>(
+        reservations,
+        "loading reservations",
+        [](time_t since, auto** raw) { return slurm_load_reservations(since, raw); },
+        copy_reservations);
+  }
+
   Result<SlurmSettings> load_settings() override {
     auto conf = load_conf();
     if (!conf) return conf.error();
@@ -260,8 +272,8 @@ class LibslurmScheduler final : public Scheduler {
       slurm::set_reason_uid(message, getuid());
     }
     errno = 0;
-    return finish(slurm_update_node(&message),
-                  fmt::format("setting {} to {}", names, to_string(request)));
+    return slurm::to_result(slurm_update_node(&message),
+                            fmt::format("setting {} to {}", names, to_string(request)));
   }
 
   Result<Done> set_admin_comment(JobId job, std::string_view text) override {
@@ -271,27 +283,49 @@ class LibslurmScheduler final : public Scheduler {
     slurm::set_job_id(message, job);
     message.admin_comment = comment.data();
     errno = 0;
-    return finish(slurm_update_job(&message), fmt::format("setting job {}'s AdminComment", job));
+    return slurm::to_result(slurm_update_job(&message),
+                            fmt::format("setting job {}'s AdminComment", job));
   }
 
   Result<Done> requeue(JobId job) override {
     errno = 0;
-    return finish(slurm::requeue(job, 0), fmt::format("requeueing job {}", job));
+    return slurm::to_result(slurm::requeue(job, 0), fmt::format("requeueing job {}", job));
   }
 
   Result<Done> requeue_and_hold(JobId job) override {
     errno = 0;
     // Not slurm_requeue2: given the number of an array's first task it takes all of the array.
-    return finish(slurm::requeue(job, JOB_REQUEUE_HOLD),
-                  fmt::format("requeueing and holding job {}", job));
+    return slurm::to_result(slurm::requeue(job, JOB_REQUEUE_HOLD),
+                            fmt::format("requeueing and holding job {}", job));
   }
 
-  Result<bool> refresh_reservations(Listed<Reservation>&) override { return false; }
-  Result<Done> signal_job(JobId, int) override { return Done{}; }
-  Result<Done> notify_job(JobId, std::string_view) override { return Done{}; }
-  Result<Done> create_reservation(const Reservation&) override { return Done{}; }
-  Result<Done> update_reservation(const Reservation&) override { return Done{}; }
-  Result<Done> delete_reservation(const std::string&) override { return Done{}; }
+  Result<Done> signal_job(JobId job, int signal) override {
+    const std::string doing = fmt::format("sending signal {} to job {}", signal, job);
+    errno = 0;
+    return slurm::to_result(
+        slurm::signal_job(job, static_cast<std::uint16_t>(signal), KILL_FULL_JOB), doing);
+  }
+
+  Result<Done> notify_job(JobId job, std::string_view text) override {
+    const std::string doing = fmt::format("writing a line to job {}", job);
+    // To slurmctld that would be every job there is.
+    if (job == 0) return slurm::to_error(ESLURM_INVALID_JOB_ID, doing);
+    std::string line(text);
+    errno = 0;
+    return slurm::to_result(slurm::notify_job(job, line.data()), doing);
+  }
+
+  Result<Done> create_reservation(const Reservation& reservation) override {
+    return slurm::create_reservation(reservation);
+  }
+
+  Result<Done> update_reservation(const Reservation& reservation) override {
+    return slurm::update_reservation(reservation);
+  }
+
+  Result<Done> delete_reservation(const std::string& name) override {
+    return slurm::delete_reservation(name);
+  }
 
  private:
   static Result<slurm::ConfPtr> load_conf() {

@@ -88,6 +88,26 @@ Error no_such_job(JobId job) {
           .code = "ESLURM_INVALID_JOB_ID"};
 }
 
+Error no_such_node(const NodeName& node) {
+  return {.kind = ErrorKind::NotFound,
+          .what = fmt::format("node {}: Invalid node name specified (2018)", node),
+          .code = "ESLURM_INVALID_NODE_NAME"};
+}
+
+Error no_such_reservation(const std::string& name) {
+  return {.kind = ErrorKind::NotFound,
+          .what = fmt::format("reservation {}: Requested reservation is invalid", name),
+          .code = "ESLURM_RESERVATION_INVALID"};
+}
+
+FakeScheduler::Update note(const std::string& what, const Reservation& reservation) {
+  return {.what = what,
+          .nodes = reservation.nodes,
+          .text = reservation.name,
+          .start = reservation.start,
+          .end = reservation.end};
+}
+
 }  // namespace
 
 void FakeScheduler::fail_next(const std::string& method, Error error, int count) {
@@ -131,6 +151,13 @@ Job* FakeScheduler::find_job(JobId id) {
   const auto found =
       std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) { return j.id == id; });
   return found == jobs.end() ? nullptr : &*found;
+}
+
+Reservation* FakeScheduler::find_reservation(std::string_view name) {
+  const auto found = std::find_if(reservations.begin(),
+                                  reservations.end(),
+                                  [&](const Reservation& r) { return r.name == name; });
+  return found == reservations.end() ? nullptr : &*found;
 }
 
 Result<std::string> FakeScheduler::load_cluster_name() {
@@ -180,6 +207,12 @@ Result<bool> FakeScheduler::refresh_partitions(Listed<Partition>& list) {
   return true;
 }
 
+Result<bool> FakeScheduler::refresh_reservations(Listed<Reservation>& list) {
+  if (const auto error = enter("refresh_reservations")) return *error;
+  list.items = reservations;
+  return true;
+}
+
 Result<SlurmSettings> FakeScheduler::load_settings() {
   if (const auto error = enter("load_settings")) return *error;
   return settings;
@@ -195,11 +228,7 @@ Result<Done> FakeScheduler::update_nodes(std::span<const NodeName> names,
                                          std::string_view reason) {
   if (const auto error = enter("update_nodes")) return *error;
   for (const auto& name : names) {
-    if (find_node(name.text) == nullptr) {
-      return Error{.kind = ErrorKind::NotFound,
-                   .what = fmt::format("node {}: Invalid node name specified (2018)", name),
-                   .code = "ESLURM_INVALID_NODE_NAME"};
-    }
+    if (find_node(name.text) == nullptr) return no_such_node(name);
   }
   updates.push_back({.what = name_of(request),
                      .nodes = {names.begin(), names.end()},
@@ -264,6 +293,77 @@ Result<Done> FakeScheduler::send_back(JobId job, const std::string& what) {
   }
   give_back(*found);
   updates.push_back({.what = what, .job = job});
+  return Done{};
+}
+
+Result<Job*> FakeScheduler::find_running(JobId job) {
+  Job* const found = find_job(job);
+  if (found == nullptr) return no_such_job(job);
+  if (!found->is_running) {
+    return Error{
+        .kind = ErrorKind::Precondition,
+        .what = fmt::format("job {}: does not run", job),
+        .code = found->is_finished ? "ESLURM_ALREADY_DONE" : "ESLURM_TRANSITION_STATE_NO_UPDATE"};
+  }
+  return found;
+}
+
+Result<Done> FakeScheduler::signal_job(JobId job, int signal) {
+  if (const auto error = enter("signal_job")) return *error;
+  if (auto found = find_running(job); !found) return found.error();
+  updates.push_back({.what = "signal", .job = job, .signal = signal});
+  return Done{};
+}
+
+Result<Done> FakeScheduler::notify_job(JobId job, std::string_view text) {
+  if (const auto error = enter("notify_job")) return *error;
+  if (auto found = find_running(job); !found) return found.error();
+  updates.push_back({.what = "notify", .job = job, .text = std::string(text)});
+  return Done{};
+}
+
+std::optional<Error> FakeScheduler::refuse(const Reservation& reservation) {
+  if (reservation.nodes.empty() || reservation.end <= reservation.start) {
+    return Error{ErrorKind::Invalid, fmt::format("reservation {}", reservation.name)};
+  }
+  for (const auto& node : reservation.nodes) {
+    if (find_node(node.text) == nullptr) return no_such_node(node);
+  }
+  return std::nullopt;
+}
+
+Result<Done> FakeScheduler::create_reservation(const Reservation& reservation) {
+  if (const auto error = enter("create_reservation")) return *error;
+  if (const auto error = refuse(reservation)) return *error;
+  if (find_reservation(reservation.name) != nullptr) {
+    return Error{.kind = ErrorKind::AlreadyExists,
+                 .what = fmt::format("reservation {}: Duplicate name", reservation.name),
+                 .code = "ESLURM_RESERVATION_NAME_DUP"};
+  }
+  updates.push_back(note("create_reservation", reservation));
+  reservations.push_back(reservation);
+  reservations.back().is_maintenance = true;
+  reservations.back().ignores_jobs = true;
+  return Done{};
+}
+
+Result<Done> FakeScheduler::update_reservation(const Reservation& reservation) {
+  if (const auto error = enter("update_reservation")) return *error;
+  if (const auto error = refuse(reservation)) return *error;
+  Reservation* const found = find_reservation(reservation.name);
+  if (found == nullptr) return no_such_reservation(reservation.name);
+  updates.push_back(note("update_reservation", reservation));
+  found->nodes = reservation.nodes;
+  found->start = reservation.start;
+  found->end = reservation.end;
+  return Done{};
+}
+
+Result<Done> FakeScheduler::delete_reservation(const std::string& name) {
+  if (const auto error = enter("delete_reservation")) return *error;
+  if (find_reservation(name) == nullptr) return no_such_reservation(name);
+  updates.push_back({.what = "delete_reservation", .text = name});
+  std::erase_if(reservations, [&](const Reservation& r) { return r.name == name; });
   return Done{};
 }
 

@@ -16,10 +16,15 @@ class FakeScheduler : public Scheduler {
  public:
   /// What a write asked for, in the order of the calls. A write that was made to fail is not here.
   struct Update {
-    std::string what{};  ///< "node POWER_DOWN_FORCE", "admin_comment", "requeue", "requeue_hold"
+    /// "node POWER_DOWN_FORCE", "admin_comment", "requeue", "requeue_hold", "signal", "notify",
+    /// "create_reservation", "update_reservation", "delete_reservation"
+    std::string what{};
     std::vector<NodeName> nodes{};
     JobId job = 0;
-    std::string text{};  ///< the reason, or the comment
+    std::string text{};  ///< the reason, the comment, the line, or the reservation's name
+    int signal = 0;
+    TimePoint start{};  ///< of a reservation, as is `end`
+    TimePoint end{};
     friend bool operator==(const Update&, const Update&) = default;
   };
 
@@ -27,6 +32,7 @@ class FakeScheduler : public Scheduler {
   std::vector<Node> nodes{};
   std::vector<Job> jobs{};
   std::vector<Partition> partitions{};
+  std::vector<Reservation> reservations{};
   SlurmSettings settings{.resume_timeout = Seconds{3600},
                          .suspend_timeout = Seconds{60},
                          .state_save_location = "/var/spool/slurmctld",
@@ -46,6 +52,7 @@ class FakeScheduler : public Scheduler {
   /// Null where there is none.
   [[nodiscard]] Node* find_node(std::string_view name);
   [[nodiscard]] Job* find_job(JobId id);
+  [[nodiscard]] Reservation* find_reservation(std::string_view name);
 
   Result<std::string> load_cluster_name() override;
   Result<std::vector<Node>> load_nodes() override;
@@ -56,6 +63,7 @@ class FakeScheduler : public Scheduler {
   Result<bool> refresh_nodes(Listed<Node>& list) override;
   Result<bool> refresh_jobs(Listed<Job>& list) override;
   Result<bool> refresh_partitions(Listed<Partition>& list) override;
+  Result<bool> refresh_reservations(Listed<Reservation>& list) override;
   Result<SlurmSettings> load_settings() override;
   Result<Controller> find_controller() override;
   /// Changes the nodes' states as slurmctld would have done a moment later, and gives jobs back
@@ -66,12 +74,14 @@ class FakeScheduler : public Scheduler {
   Result<Done> set_admin_comment(JobId job, std::string_view text) override;
   Result<Done> requeue(JobId job) override;
   Result<Done> requeue_and_hold(JobId job) override;
-  Result<bool> refresh_reservations(Listed<Reservation>&) override { return false; }
-  Result<Done> signal_job(JobId, int) override { return Done{}; }
-  Result<Done> notify_job(JobId, std::string_view) override { return Done{}; }
-  Result<Done> create_reservation(const Reservation&) override { return Done{}; }
-  Result<Done> update_reservation(const Reservation&) override { return Done{}; }
-  Result<Done> delete_reservation(const std::string&) override { return Done{}; }
+  /// Precondition for a job that does not run.
+  Result<Done> signal_job(JobId job, int signal) override;
+  Result<Done> notify_job(JobId job, std::string_view text) override;
+  /// NotFound for a node that does not exist, Invalid without nodes or with times the wrong way
+  /// round, as are updates.
+  Result<Done> create_reservation(const Reservation& reservation) override;
+  Result<Done> update_reservation(const Reservation& reservation) override;
+  Result<Done> delete_reservation(const std::string& name) override;
 
  private:
   struct Failure {
@@ -81,6 +91,10 @@ class FakeScheduler : public Scheduler {
 
   /// Notes the call; the error that it is to fail with, if any.
   std::optional<Error> enter(const std::string& method);
+  /// What is wrong with a reservation that is to be made or changed.
+  std::optional<Error> refuse(const Reservation& reservation);
+  /// The job if it runs.
+  Result<Job*> find_running(JobId job);
   /// As requeue and requeue_and_hold do it, noted under `what`.
   Result<Done> send_back(JobId job, const std::string& what);
   /// Back to the queue, as after a node failure; a job that may not be requeued ends.

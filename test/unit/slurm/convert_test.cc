@@ -154,3 +154,38 @@ TEST_CASE("to_settings: copies what is there", "[slurm]") {
   raw.resume_timeout = 600;
   CHECK_FALSE(slurm::to_settings(raw).resume_timeout_is_infinite);
 }
+
+TEST_CASE("to_partition: exclusive is OverSubscribe=EXCLUSIVE only", "[slurm]") {
+  partition_info_t raw{};
+  raw.max_share = 0;
+  CHECK(slurm::to_partition(raw).is_exclusive);
+  raw.max_share = 1;  // OverSubscribe=NO
+  CHECK_FALSE(slurm::to_partition(raw).is_exclusive);
+  raw.max_share = SHARED_FORCE | 4;
+  CHECK_FALSE(slurm::to_partition(raw).is_exclusive);
+}
+
+TEST_CASE("to_reservation: copies what is there", "[slurm]") {
+  std::string name = "flex-eol-20260101T0000";
+  std::string nodes = "n[0-1]";
+  reserve_info_t raw{};
+  raw.name = name.data();
+  raw.node_list = nodes.data();
+  raw.start_time = 1000;
+  raw.end_time = 2000;
+  raw.flags = RESERVE_FLAG_MAINT | RESERVE_FLAG_SPEC_NODES;
+  auto reservation = slurm::to_reservation(raw);
+  CHECK(reservation.name == name);
+  CHECK(reservation.nodes == std::vector<NodeName>{{"n0"}, {"n1"}});
+  CHECK(reservation.start == TimePoint{Seconds{1000}});
+  CHECK(reservation.end == TimePoint{Seconds{2000}});
+  CHECK(reservation.is_maintenance);
+  CHECK_FALSE(reservation.ignores_jobs);
+  // One without nodes, for licences alone, has no list.
+  raw.node_list = nullptr;
+  raw.flags = RESERVE_FLAG_IGN_JOBS;
+  reservation = slurm::to_reservation(raw);
+  CHECK(reservation.nodes.empty());
+  CHECK_FALSE(reservation.is_maintenance);
+  CHECK(reservation.ignores_jobs);
+}

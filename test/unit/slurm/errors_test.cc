@@ -25,6 +25,8 @@ TEST_CASE("to_error: the kind says what to do next", "[slurm]") {
       {ESLURM_USER_ID_MISSING, ErrorKind::Denied, "ESLURM_USER_ID_MISSING"},
       {ESLURM_INVALID_JOB_ID, ErrorKind::NotFound, "ESLURM_INVALID_JOB_ID"},
       {ESLURM_INVALID_NODE_NAME, ErrorKind::NotFound, "ESLURM_INVALID_NODE_NAME"},
+      {ESLURM_RESERVATION_INVALID, ErrorKind::NotFound, "ESLURM_RESERVATION_INVALID"},
+      {ESLURM_RESERVATION_NAME_DUP, ErrorKind::AlreadyExists, "ESLURM_RESERVATION_NAME_DUP"},
       {ESLURM_BATCH_ONLY, ErrorKind::Precondition, "ESLURM_BATCH_ONLY"},
       {ESLURM_DISABLED, ErrorKind::Precondition, "ESLURM_DISABLED"},
       {ESLURM_ALREADY_DONE, ErrorKind::Precondition, "ESLURM_ALREADY_DONE"},

@@ -5,6 +5,7 @@
 #include "lib/slurm/node_state.h"
 #include "test/support/catch.h"
 
+#include <utility>
 #include <vector>
 
 using namespace flex;
@@ -112,4 +113,70 @@ TEST_CASE("fake scheduler: requeues, drains and undrains", "[slurm]") {
   REQUIRE(scheduler.update_nodes(nodes, NodeRequest::Undrain, ""));
   CHECK_FALSE(is_draining(*scheduler.find_node("n0")));
   CHECK(scheduler.find_node("n0")->reason.empty());
+}
+
+namespace {
+
+Reservation some_reservation(std::vector<NodeName> nodes) {
+  return {.name = "eol",
+          .nodes = std::move(nodes),
+          .start = TimePoint{Seconds{1000}},
+          .end = TimePoint{Seconds{2000}}};
+}
+
+}  // namespace
+
+TEST_CASE("fake scheduler: keeps, changes and deletes reservations", "[slurm]") {
+  FakeScheduler scheduler;
+  for (const char* name : {"n0", "n1"}) scheduler.add_node(name);
+  REQUIRE(scheduler.create_reservation(some_reservation({{"n0"}})));
+  Listed<Reservation> list;
+  REQUIRE(scheduler.refresh_reservations(list));
+  REQUIRE(list.items.size() == 1);
+  CHECK(list.items.front().is_maintenance);
+  CHECK(list.items.front().ignores_jobs);
+
+  auto changed = some_reservation({{"n0"}, {"n1"}});
+  changed.start = TimePoint{Seconds{900}};
+  REQUIRE(scheduler.update_reservation(changed));
+  CHECK(scheduler.find_reservation("eol")->nodes.size() == 2);
+  CHECK(scheduler.find_reservation("eol")->start == changed.start);
+  CHECK(scheduler.find_reservation("eol")->is_maintenance);
+  CHECK(scheduler.updates.back() == FakeScheduler::Update{.what = "update_reservation",
+                                                          .nodes = changed.nodes,
+                                                          .text = "eol",
+                                                          .start = changed.start,
+                                                          .end = changed.end});
+  REQUIRE(scheduler.delete_reservation("eol"));
+  CHECK(scheduler.reservations.empty());
+  CHECK(scheduler.updates.size() == 3);
+}
+
+TEST_CASE("fake scheduler: refuses a reservation as slurmctld does", "[slurm]") {
+  FakeScheduler scheduler;
+  scheduler.add_node("n0");
+  CHECK(scheduler.update_reservation(some_reservation({{"n0"}})).error().kind ==
+        ErrorKind::NotFound);
+  CHECK(scheduler.delete_reservation("eol").error().kind == ErrorKind::NotFound);
+  CHECK(scheduler.create_reservation(some_reservation({})).error().kind == ErrorKind::Invalid);
+  CHECK(scheduler.create_reservation(some_reservation({{"n9"}})).error().kind ==
+        ErrorKind::NotFound);
+  REQUIRE(scheduler.create_reservation(some_reservation({{"n0"}})));
+  CHECK(scheduler.create_reservation(some_reservation({{"n0"}})).error().kind ==
+        ErrorKind::AlreadyExists);
+  CHECK(scheduler.updates.size() == 1);
+}
+
+TEST_CASE("fake scheduler: signals and tells only a job that runs", "[slurm]") {
+  FakeScheduler scheduler;
+  scheduler.add_job(1, {{"n0"}}, {});
+  scheduler.add_job(2, {{"n1"}}, {}).is_running = false;
+  REQUIRE(scheduler.signal_job(1, 23));
+  REQUIRE(scheduler.notify_job(1, "soon"));
+  CHECK(scheduler.signal_job(2, 23).error().kind == ErrorKind::Precondition);
+  CHECK(scheduler.notify_job(2, "soon").error().kind == ErrorKind::Precondition);
+  CHECK(scheduler.signal_job(9, 23).error().kind == ErrorKind::NotFound);
+  CHECK(scheduler.updates ==
+        std::vector<FakeScheduler::Update>{{.what = "signal", .job = 1, .signal = 23},
+                                           {.what = "notify", .job = 1, .text = "soon"}});
 }
