@@ -102,13 +102,13 @@ struct NodesetConfig {
   std::size_t max_nodes = 0;   ///< VMs that there are or that are asked for at once; 0: no limit
   std::size_t race = 1;        ///< so many of the zones are asked at once, the first wins
   std::vector<StockoutStep> on_stockout{};
-  Seconds resubmit_after = 0s;   ///< a request that has waited so long is renewed; 0: never
+  Seconds resubmit_after = 0s;    ///< a request that has waited so long is renewed; 0: never
   Seconds lease_warning = 10min;  ///< before the end of its VMs a job is warned; 0: never
   int lease_signal = SIGURG;      ///< which a process that does not know it ignores; 0: none
   /// A node drained with one of these in its reason (any case) gets a new VM.
   std::vector<std::string> repair_reasons = default_repair_reasons();
   std::size_t max_repairs = 3;  ///< of one node within a day; then it stays drained
-  std::string reservation{};  ///< known only to be refused: Flex Start VMs cannot use one
+  std::string reservation{};    ///< known only to be refused: Flex Start VMs cannot use one
 };
 
 struct Config {

@@ -17,8 +17,8 @@ namespace flex {
 
 namespace {
 
-/// More than any region has.
-constexpr std::size_t kMaxZones = 32;
+/// Each is looked for in the reason of each drained node.
+constexpr std::size_t kMaxTexts = 100;
 /// Of all nodesets, static ones counted twice.
 constexpr std::size_t kMaxNodes = 2 * kMaxHosts;
 
@@ -205,20 +205,61 @@ void Reader::hostlist(const Setting& setting, std::vector<NodeName>& out) {
   out = std::move(*nodes);
 }
 
-void Reader::zones(const Setting& setting, std::vector<std::string>& out) {
-  const TreeNode& list = setting.value;
-  if (list.kind == TreeNode::Kind::Bad) return;
-  if (list.kind != TreeNode::Kind::Sequence) {
-    problems_.add(list.mark,
-                  must_be(setting, fmt::format("a list, not {}", kind_name(list.kind))),
-                  "write [us-central1-a]");
-    return;
+bool Reader::list(const Setting& setting,
+                  std::size_t most,
+                  std::string_view what,
+                  std::string_view hint) {
+  const TreeNode& value = setting.value;
+  if (value.kind == TreeNode::Kind::Bad) return false;
+  if (value.kind != TreeNode::Kind::Sequence) {
+    problems_.add(value.mark,
+                  must_be(setting, fmt::format("a list, not {}", kind_name(value.kind))),
+                  std::string(hint));
+    return false;
   }
-  if (list.items.size() > kMaxZones) {
-    problems_.add(list.mark, fmt::format("more than {} zones", kMaxZones));
-    return;
+  if (value.items.size() > most) {
+    problems_.add(value.mark, fmt::format("more than {} {}", most, what));
+    return false;
   }
   marks->drop_items(prefix + setting.key.text);
+  return true;
+}
+
+void Reader::texts(const Setting& setting, std::vector<std::string>& out) {
+  if (!list(setting, kMaxTexts, "texts", "write [\"one text\", \"another\"]")) return;
+  std::vector<std::string> texts;
+  for (const TreeNode& item : setting.value.items) {
+    std::string one;
+    const bool is_null = item.kind == TreeNode::Kind::Null;
+    if (is_null || (item.kind == TreeNode::Kind::Scalar &&
+                    item.text.find_first_not_of(' ') == std::string::npos)) {
+      // An empty text is in every text.
+      problems_.add(is_null ? setting.value.mark : item.mark,
+                    fmt::format("an empty text in {}", show(setting.key.text)),
+                    "remove it; [] is the empty list");
+    } else if (text({setting.key, item}, one)) {
+      texts.push_back(std::move(one));
+    }
+  }
+  out = std::move(texts);
+}
+
+void Reader::signal(const Setting& setting, int& out) {
+  std::string word;
+  if (!text(setting, word)) return;
+  if (const auto number = signal_number(word)) {
+    out = *number;
+    return;
+  }
+  problems_.add(setting.value.mark,
+                cannot_be(setting, word),
+                is_deaf_signal(word) ? "no process can catch it: use URG, USR1, USR2 or TERM"
+                                     : fmt::format("one of {} or none", signal_names()));
+}
+
+void Reader::zones(const Setting& setting, std::vector<std::string>& out) {
+  if (!list(setting, kMaxZones, "zones", "write [us-central1-a]")) return;
+  const TreeNode& list = setting.value;
   if (list.items.empty()) marks->set(prefix + setting.key.text + ".none", list.mark);
   std::vector<std::string> zones;
   for (const TreeNode& item : list.items) {

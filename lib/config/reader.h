@@ -16,6 +16,9 @@
 
 namespace flex {
 
+/// More than any region has.
+inline constexpr std::size_t kMaxZones = 32;
+
 /// Where the settings of one section were written, by dotted key ("dws_flex.max_run_duration",
 /// "zones.0", "zones.none" for an empty list). A setting that is not in the file has no mark.
 class Marks {
@@ -34,6 +37,9 @@ class Marks {
 
   /// Forgets "zones.0", "zones.1", … when the list is written again.
   void drop_items(const std::string& key);
+
+  /// Forgets a setting that another one takes the place of.
+  void drop(const std::string& key) { marks_.erase(key); }
 
  private:
   std::map<std::string, Mark, std::less<>> marks_;
@@ -73,6 +79,10 @@ class Reader {
   void duration(const Setting& setting, DurationRange range, Seconds& out);
   void hostlist(const Setting& setting, std::vector<NodeName>& out);
   void zones(const Setting& setting, std::vector<std::string>& out);
+  /// A list of texts of which none is blank; the list itself may be empty.
+  void texts(const Setting& setting, std::vector<std::string>& out);
+  /// A signal's number by its name; 0 for "none".
+  void signal(const Setting& setting, int& out);
 
   /// A text that must pass `is_good`; `what` completes "'key' must be …".
   void shaped(const Setting& setting,
@@ -81,24 +91,28 @@ class Reader {
               std::string& out);
 
   template <class T>
-  void choice(const Setting& setting,
+  bool choice(const Setting& setting,
               std::initializer_list<std::pair<std::string_view, T>> choices,
               T& out) {
     std::string word;
-    if (!text(setting, word)) return;
+    if (!text(setting, word)) return false;
     std::vector<std::string_view> words;
     for (const auto& [name, value] : choices) {
       if (name == word) {
         out = value;
-        return;
+        return true;
       }
       words.push_back(name);
     }
     refuse_choice(setting, word, words);
+    return false;
   }
 
   /// True if the value is a map; says otherwise.
   bool map(const Setting& setting);
+
+  /// True if the value is a list of at most `most` things, which `what` names; says otherwise.
+  bool list(const Setting& setting, std::size_t most, std::string_view what, std::string_view hint);
 
  private:
   bool scalar(const Setting& setting, std::string_view wanted);

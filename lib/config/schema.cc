@@ -22,6 +22,7 @@ using Sweeper = Field<SweeperConfig>;
 using Flex = Field<DwsFlexConfig>;
 using Place = Field<PlacementConfig>;
 using Retry = Field<RetryConfig>;
+using Step = Field<StockoutStep>;
 using Nodeset = Field<NodesetConfig>;
 using Top = Field<TopLevel>;
 
@@ -44,6 +45,10 @@ constexpr Api kApi[] = {
     {"max_in_flight",
      [](Reader& r, const Setting& s, ApiConfig& c) {
        r.number(s, {1, 256}, c.max_in_flight);
+     }},
+    {"max_active_requests",
+     [](Reader& r, const Setting& s, ApiConfig& c) {
+       r.number(s, {1, 100000}, c.max_active_requests);
      }},
     {"call_timeout",
      [](Reader& r, const Setting& s, ApiConfig& c) {
@@ -90,10 +95,6 @@ constexpr Sweeper kSweeper[] = {
      }},
 };
 
-void refuse_mode(Reader& r, const Setting& s, std::string_view mode) {
-  r.problems().add(s.value.mark, fmt::format("mode {} is not available yet; use queued", mode));
-}
-
 constexpr Flex kFlex[] = {
     {"enabled",
      [](Reader& r, const Setting& s, DwsFlexConfig& c) {
@@ -105,15 +106,13 @@ constexpr Flex kFlex[] = {
      }},
     {"max_run_duration",
      [](Reader& r, const Setting& s, DwsFlexConfig& c) {
-       r.duration(s, {kMinRunDuration, kMaxRunDuration}, c.max_run_duration);
+       // The least depends on the mode: validate.cc.
+       r.duration(s, {kMinBulkDuration, kMaxRunDuration}, c.max_run_duration);
      }},
     {"use_job_duration",
      [](Reader& r, const Setting& s, DwsFlexConfig& c) { r.boolean(s, c.use_job_duration); }},
     {"use_bulk_insert",
-     [](Reader& r, const Setting& s, DwsFlexConfig& c) {
-       r.boolean(s, c.use_bulk_insert);
-       if (c.use_bulk_insert) refuse_mode(r, s, "bulk_insert");
-     }},
+     [](Reader& r, const Setting& s, DwsFlexConfig& c) { r.boolean(s, c.use_bulk_insert); }},
 };
 
 constexpr Place kPlacement[] = {
@@ -122,6 +121,10 @@ constexpr Place kPlacement[] = {
        std::size_t distance = 0;
        r.number(s, {1, 3}, distance);
        c.max_distance = static_cast<int>(distance);
+     }},
+    {"accelerator_topology",
+     [](Reader& r, const Setting& s, PlacementConfig& c) {
+       r.shaped(s, is_topology, "a topology is like 4x4", c.accelerator_topology);
      }},
 };
 
@@ -140,13 +143,16 @@ constexpr Retry kRetry[] = {
      }},
 };
 
-void read_mode(Reader& r, const Setting& s, NodesetConfig& c) {
-  r.choice<Mode>(s,
-                 {{"queued", Mode::Queued},
-                  {"individual", Mode::Individual},
-                  {"bulk_insert", Mode::BulkInsert}},
-                 c.mode);
-  if (c.mode != Mode::Queued) refuse_mode(r, s, s.value.text);
+/// Into a Mode, or into what may have none.
+template <class Out>
+void choose_mode(Reader& r, const Setting& s, Out& out) {
+  Mode mode = Mode::Queued;
+  if (r.choice<Mode>(s,
+                     {{"queued", Mode::Queued},
+                      {"individual", Mode::Individual},
+                      {"bulk_insert", Mode::BulkInsert}},
+                     mode))
+    out = mode;
 }
 
 void read_reservation(Reader& r, const Setting& s, NodesetConfig& c) {
@@ -157,10 +163,30 @@ void read_reservation(Reader& r, const Setting& s, NodesetConfig& c) {
 void read_flex(Reader& r, const Setting& s, NodesetConfig& c);
 void read_placement(Reader& r, const Setting& s, NodesetConfig& c);
 void read_retry(Reader& r, const Setting& s, NodesetConfig& c);
+void read_on_stockout(Reader& r, const Setting& s, NodesetConfig& c);
 
 constexpr std::string_view kTemplateHint =
     "write a name, global/instanceTemplates/NAME, regions/REGION/instanceTemplates/NAME or a full "
     "URL";
+
+constexpr Step kStep[] = {
+    {"wait",
+     [](Reader& r, const Setting& s, StockoutStep& c) {
+       r.duration(s, {1s, kYear}, c.wait);
+     }},
+    {"zones", [](Reader& r, const Setting& s, StockoutStep& c) { r.zones(s, c.zones); }},
+    {"mode", [](Reader& r, const Setting& s, StockoutStep& c) { choose_mode(r, s, c.mode); }},
+    {"instance_template",
+     [](Reader& r, const Setting& s, StockoutStep& c) {
+       r.shaped(s, is_template, kTemplateHint, c.instance_template);
+     }},
+};
+
+constexpr std::string_view kStepHint = "write - {wait: 30m, zones: [us-central1-b]}";
+/// More than anybody wants to wait through.
+constexpr std::size_t kMaxSteps = 16;
+/// More than the nodes of any cluster.
+constexpr std::size_t kManyNodes = 1000000;
 
 /// These two first: they cannot be in `defaults`.
 constexpr std::size_t kNodeKeys = 2;
@@ -174,7 +200,7 @@ constexpr Nodeset kNodeset[] = {
        r.shaped(s, is_template, kTemplateHint, c.instance_template);
      }},
     {"zones", [](Reader& r, const Setting& s, NodesetConfig& c) { r.zones(s, c.zones); }},
-    {"mode", read_mode},
+    {"mode", [](Reader& r, const Setting& s, NodesetConfig& c) { choose_mode(r, s, c.mode); }},
     {"mig_scope",
      [](Reader& r, const Setting& s, NodesetConfig& c) {
        r.choice<MigScope>(s, {{"nodeset", MigScope::Nodeset}, {"job", MigScope::Job}}, c.mig_scope);
@@ -203,6 +229,35 @@ constexpr Nodeset kNodeset[] = {
      }},
     {"retry", read_retry},
     {"placement", read_placement},
+    {"machine_type",
+     [](Reader& r, const Setting& s, NodesetConfig& c) {
+       r.shaped(s, is_machine_type, "a machine type is like a3-ultragpu-8g", c.machine_type);
+     }},
+    {"max_nodes",
+     [](Reader& r, const Setting& s, NodesetConfig& c) {
+       r.number(s, {0, kManyNodes}, c.max_nodes);
+     }},
+    {"race",
+     [](Reader& r, const Setting& s, NodesetConfig& c) {
+       r.number(s, {1, kMaxZones}, c.race);
+     }},
+    {"on_stockout", read_on_stockout},
+    {"resubmit_after",
+     [](Reader& r, const Setting& s, NodesetConfig& c) {
+       r.duration(s, {0s, kYear}, c.resubmit_after);
+     }},
+    {"lease_warning",
+     [](Reader& r, const Setting& s, NodesetConfig& c) {
+       r.duration(s, {0s, kMaxRunDuration}, c.lease_warning);
+     }},
+    {"lease_signal",
+     [](Reader& r, const Setting& s, NodesetConfig& c) { r.signal(s, c.lease_signal); }},
+    {"repair_reasons",
+     [](Reader& r, const Setting& s, NodesetConfig& c) { r.texts(s, c.repair_reasons); }},
+    {"max_repairs",
+     [](Reader& r, const Setting& s, NodesetConfig& c) {
+       r.number(s, {1, 1000}, c.max_repairs);
+     }},
     {"reservation", read_reservation},
     {"reservation_name", read_reservation},
 };
@@ -327,12 +382,40 @@ void read_flex(Reader& r, const Setting& s, NodesetConfig& c) {
   read_section<DwsFlexConfig>(r, s, kFlex, c.dws_flex);
 }
 
+/// A nodeset that asks for one of the two is not held to the other one of `defaults`.
 void read_placement(Reader& r, const Setting& s, NodesetConfig& c) {
+  for (const TreeNode& key : s.value.keys) {
+    if (key.text != "max_distance" && key.text != "accelerator_topology") continue;
+    c.placement = {};
+    r.marks->drop("placement.max_distance");
+    r.marks->drop("placement.accelerator_topology");
+  }
   read_section<PlacementConfig>(r, s, kPlacement, c.placement);
 }
 
 void read_retry(Reader& r, const Setting& s, NodesetConfig& c) {
   read_section<RetryConfig>(r, s, kRetry, c.retry);
+}
+
+/// The steps have the prefixes "on_stockout.0.", "on_stockout.1.", …
+void read_on_stockout(Reader& r, const Setting& s, NodesetConfig& c) {
+  if (!r.list(s, kMaxSteps, "steps", kStepHint)) return;
+  c.on_stockout.clear();
+  const std::string outer = r.prefix;
+  for (const TreeNode& item : s.value.items) {
+    if (item.kind == TreeNode::Kind::Bad) continue;
+    const Mark mark = item.kind == TreeNode::Kind::Null ? s.value.mark : item.mark;
+    if (item.kind != TreeNode::Kind::Map) {
+      r.problems().add(mark, "a step of 'on_stockout' must be a section", std::string(kStepHint));
+      continue;
+    }
+    const std::string name = fmt::format("on_stockout.{}", c.on_stockout.size());
+    r.marks->set(outer + name, mark);
+    c.on_stockout.emplace_back();
+    r.prefix = outer + name + ".";
+    read_fields<StockoutStep>(r, item, kStep, c.on_stockout.back());
+  }
+  r.prefix = outer;
 }
 
 void read_api(Reader& r, const Setting& s, TopLevel& t) {
@@ -366,6 +449,7 @@ std::vector<std::string> schema_keys() {
   append<DwsFlexConfig>(keys, "nodesets.NAME.dws_flex.", kFlex);
   append<RetryConfig>(keys, "nodesets.NAME.retry.", kRetry);
   append<PlacementConfig>(keys, "nodesets.NAME.placement.", kPlacement);
+  append<StockoutStep>(keys, "nodesets.NAME.on_stockout.", kStep);
   return keys;
 }
 

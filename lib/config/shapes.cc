@@ -4,9 +4,12 @@
 #include "lib/core/names.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace flex {
@@ -53,13 +56,6 @@ std::optional<unsigned> small_number(std::string_view text, unsigned most) {
 bool is_region_end(std::string_view text) {
   const std::size_t letters = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
   return letters != std::string_view::npos && letters > 0 && all_digits(text.substr(letters));
-}
-
-bool is_zone_end(std::string_view text) {
-  if (text.size() == 1) return is_lower(text.front());
-  // "ai1b"
-  return text.size() >= 4 && text.starts_with("ai") && is_lower(text.back()) &&
-         all_digits(text.substr(2, text.size() - 3));
 }
 
 struct HostPort {
@@ -112,6 +108,31 @@ bool is_loopback(std::string_view host) {
          });
 }
 
+/// Those that Slurm knows by name, too.
+constexpr std::array<std::pair<std::string_view, int>, 13> kSignals{{
+    {"HUP", SIGHUP},
+    {"INT", SIGINT},
+    {"QUIT", SIGQUIT},
+    {"ABRT", SIGABRT},
+    {"ALRM", SIGALRM},
+    {"TERM", SIGTERM},
+    {"USR1", SIGUSR1},
+    {"USR2", SIGUSR2},
+    {"URG", SIGURG},
+    {"CONT", SIGCONT},
+    {"TSTP", SIGTSTP},
+    {"TTIN", SIGTTIN},
+    {"TTOU", SIGTTOU},
+}};
+
+/// "URG" for "SIGURG", "sigurg", "urg".
+std::string plain_signal(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper)
+    if (is_lower(c)) c = static_cast<char>(c - 'a' + 'A');
+  return upper.starts_with("SIG") ? upper.substr(3) : upper;
+}
+
 /// What follows "/compute/v1/" in a full URL, the text itself if it is none.
 std::string_view template_path(std::string_view text) {
   if (text.find("://") == std::string_view::npos) return text;
@@ -145,6 +166,13 @@ bool is_zone(std::string_view text) {
   const std::size_t end = text.rfind('-');
   return end != std::string_view::npos && text.size() <= kMaxNameLength &&
          is_region(text.substr(0, end)) && is_zone_end(text.substr(end + 1));
+}
+
+bool is_zone_end(std::string_view text) {
+  if (text.size() == 1) return is_lower(text.front());
+  // "ai1b"
+  return text.size() >= 4 && text.starts_with("ai") && is_lower(text.back()) &&
+         all_digits(text.substr(2, text.size() - 3));
 }
 
 std::string region_of(std::string_view zone) {
@@ -197,6 +225,40 @@ std::string template_region(std::string_view text) {
 bool is_listen_address(std::string_view text) {
   const auto parts = split_host(text);
   return parts && parts->port.has_value();
+}
+
+bool is_machine_type(std::string_view text) {
+  return is_rfc1035(text);
+}
+
+bool is_topology(std::string_view text) {
+  const auto sides = split(text, 'x');
+  return (sides.size() == 2 || sides.size() == 3) &&
+         std::all_of(sides.begin(), sides.end(), [](std::string_view side) {
+           return small_number(side, 9999).value_or(0) > 0;
+         });
+}
+
+std::optional<int> signal_number(std::string_view name) {
+  const std::string plain = plain_signal(name);
+  if (plain == "NONE") return 0;
+  for (const auto& [known, number] : kSignals)
+    if (known == plain) return number;
+  return std::nullopt;
+}
+
+bool is_deaf_signal(std::string_view name) {
+  const std::string plain = plain_signal(name);
+  return plain == "KILL" || plain == "STOP";
+}
+
+std::string signal_names() {
+  std::string names;
+  for (const auto& [known, number] : kSignals) {
+    if (!names.empty()) names += ", ";
+    names += known;
+  }
+  return names;
 }
 
 }  // namespace flex

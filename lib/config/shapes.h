@@ -2,6 +2,7 @@
 // What single values must look like (pure).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ namespace flex {
 
 /// "us-central1-a", and the AI zones' "us-south1-ai1b".
 [[nodiscard]] bool is_zone(std::string_view text);
+
+/// What a zone has after its region's name: "a", "ai1b".
+[[nodiscard]] bool is_zone_end(std::string_view text);
 
 /// The region of a zone: "us-central1" for "us-central1-a".
 [[nodiscard]] std::string region_of(std::string_view zone);
@@ -34,5 +38,21 @@ namespace flex {
 
 /// "127.0.0.1:9762", "[::1]:9762", "host:0".
 [[nodiscard]] bool is_listen_address(std::string_view text);
+
+/// "a3-ultragpu-8g".
+[[nodiscard]] bool is_machine_type(std::string_view text);
+
+/// "4x4", "2x2x4".
+[[nodiscard]] bool is_topology(std::string_view text);
+
+/// The number of a signal that a process can catch, by its name with or without SIG in any case; 0
+/// for "none"; nothing for any other text.
+[[nodiscard]] std::optional<int> signal_number(std::string_view name);
+
+/// True for the signals that no process can catch.
+[[nodiscard]] bool is_deaf_signal(std::string_view name);
+
+/// "HUP, INT, …": what signal_number knows.
+[[nodiscard]] std::string signal_names();
 
 }  // namespace flex

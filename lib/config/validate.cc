@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/config/validate.h"
 
+#include "lib/config/checks.h"
 #include "lib/config/shapes.h"
 #include "lib/slurm/hostlist.h"
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace flex {
@@ -51,6 +51,16 @@ void check_static_nodes(const NodesetConfig& nodeset, const Marks& marks, Proble
       "static nodes are some of its nodes");
 }
 
+void check_max_nodes(const NodesetConfig& nodeset, const Marks& marks, Problems& problems) {
+  if (nodeset.max_nodes == 0 || nodeset.static_nodes.size() <= nodeset.max_nodes) return;
+  problems.add(marks.at("max_nodes"),
+               fmt::format("max_nodes {} is less than the {} static_nodes of nodeset '{}'",
+                           nodeset.max_nodes,
+                           nodeset.static_nodes.size(),
+                           nodeset.name),
+               "static nodes are kept up all the time");
+}
+
 void check_reservation(const NodesetConfig& nodeset, const Marks& marks, Problems& problems) {
   if (nodeset.reservation.empty() || !nodeset.dws_flex.enabled) return;
   problems.add(marks.at("reservation"),
@@ -68,25 +78,25 @@ void check_retry(const NodesetConfig& nodeset, const Marks& marks, Problems& pro
       "the delay grows from base to max");
 }
 
-/// Placement is a policy of a group, so each job needs a group of its own.
-void apply_placement(Config& config, NodesetConfig& nodeset, const Marks& marks) {
-  if (nodeset.placement.max_distance == 0) return;
-  const auto warn = [&](Mark mark, const std::string& what) {
-    std::string text = fmt::format("{}:{}:{}: {}", config.file, mark.line, mark.column, what);
-    if (std::find(config.warnings.begin(), config.warnings.end(), text) == config.warnings.end())
-      config.warnings.push_back(std::move(text));
-  };
-  warn(marks.at("placement.max_distance"), "placement is not applied by this version");
-  if (nodeset.mig_scope == MigScope::Nodeset && marks.has("mig_scope"))
-    warn(marks.at("mig_scope"), "mig_scope nodeset is taken as job, because of placement");
-  nodeset.mig_scope = MigScope::Job;
+/// `prefix` is that of the section's keys.
+void check_zones(const std::vector<std::string>& zones,
+                 const Marks& marks,
+                 const std::string& prefix,
+                 const std::string& region,
+                 Problems& problems) {
+  for (std::size_t z = 0; z < zones.size(); ++z) {
+    if (region_of(zones[z]) == region) continue;
+    problems.add(marks.at(fmt::format("{}zones.{}", prefix, z)),
+                 fmt::format("zone '{}' is not in region '{}'", zones[z], region),
+                 "one file serves one region");
+  }
 }
 
-void check_zone(const std::string& zone, Mark mark, const std::string& region, Problems& problems) {
-  if (region_of(zone) == region) return;
-  problems.add(mark,
-               fmt::format("zone '{}' is not in region '{}'", zone, region),
-               "one file serves one region");
+void check_template(const std::string& name, Mark mark, const Config& config, Problems& problems) {
+  const std::string at = template_region(name);
+  if (at.empty() || config.region.empty() || at == config.region) return;
+  problems.add(
+      mark, fmt::format("the instance_template is in region '{}', not in '{}'", at, config.region));
 }
 
 /// The region is given, or it is that of the zones, if every nodeset has some.
@@ -98,8 +108,7 @@ void check_region(Config& config, const Sources& sources, Problems& problems) {
   for (std::size_t i = 0; i < config.nodesets.size(); ++i) {
     const NodesetConfig& nodeset = config.nodesets[i];
     const Marks& marks = sources.nodesets[i];
-    for (std::size_t z = 0; z < nodeset.zones.size(); ++z)
-      check_zone(nodeset.zones[z], marks.at(fmt::format("zones.{}", z)), config.region, problems);
+    check_zones(nodeset.zones, marks, "", config.region, problems);
     // Zones that were all malformed are reported already.
     const bool has_no_zones = !marks.has("zones") || marks.has("zones.none");
     if (has_no_zones && !sources.top.has("region")) {
@@ -108,11 +117,13 @@ void check_region(Config& config, const Sources& sources, Problems& problems) {
           fmt::format("nodeset '{}' has no zones and the file has no region", nodeset.name),
           "add region: us-central1 at the top level");
     }
-    const std::string at = template_region(nodeset.instance_template);
-    if (!at.empty() && !config.region.empty() && at != config.region) {
-      problems.add(
-          marks.at("instance_template"),
-          fmt::format("the instance_template is in region '{}', not in '{}'", at, config.region));
+    check_template(nodeset.instance_template, marks.at("instance_template"), config, problems);
+    for (std::size_t k = 0; k < nodeset.on_stockout.size(); ++k) {
+      const StockoutStep& step = nodeset.on_stockout[k];
+      const std::string prefix = step_key(k, "");
+      check_zones(step.zones, marks, prefix, config.region, problems);
+      check_template(
+          step.instance_template, marks.at(prefix + "instance_template"), config, problems);
     }
   }
 }
@@ -148,58 +159,7 @@ void place_nodes(Config& config, const Sources& sources, Problems& problems) {
   }
 }
 
-/// The nodeset of whose jobs a group may have this name: "a" for "a-j12" and "a-j12-2". Empty:
-/// none.
-std::string job_group_owner(std::string_view name) {
-  const auto drop_number = [](std::string_view text) {
-    const std::size_t end = text.find_last_not_of("0123456789");
-    return end == std::string_view::npos ? std::string_view{} : text.substr(0, end + 1);
-  };
-  const auto owner = [&](std::string_view text) -> std::string_view {
-    const std::string_view stem = drop_number(text);
-    if (stem.size() == text.size() || stem.size() < 3 || !stem.ends_with("-j")) return {};
-    return stem.substr(0, stem.size() - 2);
-  };
-  if (const auto found = owner(name); !found.empty()) return std::string(found);
-  const std::string_view stem = drop_number(name);
-  if (stem.size() == name.size() || !stem.ends_with('-')) return {};
-  return std::string(owner(stem.substr(0, stem.size() - 1)));
-}
-
-/// Two nodesets must never want groups of the same name: each would take the other's for its own.
-void check_group_names(const Config& config, const Sources& sources, Problems& problems) {
-  const std::string cluster = config.cluster.empty() ? "cluster" : config.cluster;
-  std::unordered_map<MigName, std::size_t> owners;
-  std::unordered_map<std::string, std::size_t> by_name;
-  for (std::size_t i = 0; i < config.nodesets.size(); ++i) by_name[config.nodesets[i].name] = i;
-  const auto clash = [&](std::size_t i, std::size_t other, const std::string& group) {
-    problems.add(sources.nodesets[i].self,
-                 fmt::format("nodesets '{}' and '{}' would both have a group '{}'",
-                             config.nodesets[other].name,
-                             config.nodesets[i].name,
-                             group),
-                 "rename one of them");
-  };
-  for (std::size_t i = 0; i < config.nodesets.size(); ++i) {
-    const NodesetConfig& nodeset = config.nodesets[i];
-    const std::size_t parts =
-        std::max<std::size_t>(1, (nodeset.nodes.size() + kMaxGroupSize - 1) / kMaxGroupSize);
-    for (std::size_t part = 0; part < parts; ++part) {
-      const MigName group = nodeset_group_name(cluster, nodeset.name, part);
-      const auto [owner, is_new] = owners.try_emplace(group, i);
-      if (!is_new) clash(i, owner->second, group.text);
-    }
-    const auto other = by_name.find(job_group_owner(nodeset.name));
-    if (other != by_name.end())
-      clash(i, other->second, nodeset_group_name(cluster, nodeset.name).text);
-  }
-}
-
 }  // namespace
-
-std::vector<std::string> default_repair_reasons() {
-  return {"xid", "gpu", "nvlink", "nvidia", "ecc error", "dcgm"};
-}
 
 void validate(Config& config, const Sources& sources, Problems& problems) {
   for (std::size_t i = 0; i < config.nodesets.size(); ++i) {
@@ -208,8 +168,13 @@ void validate(Config& config, const Sources& sources, Problems& problems) {
     check_required(nodeset, marks, problems);
     check_static_nodes(nodeset, marks, problems);
     check_reservation(nodeset, marks, problems);
+    check_max_nodes(nodeset, marks, problems);
     check_retry(nodeset, marks, problems);
-    apply_placement(config, nodeset, marks);
+    check_mode(nodeset, marks, problems);
+    check_placement(config, nodeset, marks, problems);
+    check_race(nodeset, marks, problems);
+    check_on_stockout(config, nodeset, marks, problems);
+    check_run_duration(nodeset, marks, problems);
   }
   check_region(config, sources, problems);
   place_nodes(config, sources, problems);

@@ -32,9 +32,19 @@ void check_config(const flex::Config& config) {
   for (const flex::NodesetConfig& nodeset : config.nodesets) {
     check(!nodeset.nodes.empty(), "a nodeset has nodes");
     check(!nodeset.instance_template.empty(), "a nodeset has a template");
-    check(nodeset.dws_flex.max_run_duration >= flex::kMinRunDuration &&
+    const bool is_bulk = nodeset.mode == flex::Mode::BulkInsert;
+    check(nodeset.dws_flex.max_run_duration >=
+                  (is_bulk ? flex::kMinBulkDuration : flex::kMinRunDuration) &&
               nodeset.dws_flex.max_run_duration <= flex::kMaxRunDuration,
           "the run duration is one that Google takes");
+    check(is_bulk == nodeset.dws_flex.use_bulk_insert, "both spellings say the same");
+    check(nodeset.race == 1 || nodeset.race <= nodeset.zones.size(), "a race has its zones");
+    check(!nodeset.placement.is_wanted() || nodeset.mig_scope == flex::MigScope::Job,
+          "placement has groups of its own");
+    for (const flex::StockoutStep& step : nodeset.on_stockout)
+      check(step.wait.count() > 0, "a step is waited for");
+    for (const std::string& reason : nodeset.repair_reasons)
+      check(!reason.empty(), "a reason says something");
     nodes += nodeset.nodes.size();
   }
   check(config.places.size() == nodes, "every node has one place");

@@ -68,13 +68,26 @@ TEST_CASE("parse_config: the smallest file has the defaults", "[config]") {
   CHECK(config.sweeper.finished_request_grace == 1h);
   CHECK(config.sweeper.state_dir.empty());
   CHECK(nodeset.zones.empty());
+  CHECK(config.api.max_active_requests == 100);
+  CHECK(nodeset.mode == Mode::Queued);
+  CHECK_FALSE(nodeset.placement.is_wanted());
+  CHECK(nodeset.max_nodes == 0);
+  CHECK(nodeset.race == 1);
+  CHECK(nodeset.on_stockout.empty());
+  CHECK(nodeset.resubmit_after == 0s);
+  CHECK(nodeset.lease_warning == 10min);
+  CHECK(nodeset.lease_signal == SIGURG);
+  CHECK(nodeset.repair_reasons == default_repair_reasons());
+  CHECK(nodeset.max_repairs == 3);
 }
 
 TEST_CASE("parse_config: every duration but the run duration may be a second", "[config]") {
   const Config config =
       good(minimal("    run_duration_margin: 0\n    provision_timeout: 1s\n    boot_timeout: 1\n"
                    "    dws_flex: {max_run_duration: 600}\n"
-                   "    retry: {limit: 0, base: 1s, max: 1s}\n",
+                   "    retry: {limit: 0, base: 1s, max: 1s}\n"
+                   "    resubmit_after: 1s\n    lease_warning: 1s\n"
+                   "    on_stockout: [{wait: 1s, mode: individual}]\n",
                    "sweeper: {interval: 1s, orphan_grace: 1s, empty_mig_grace: 1s,\n"
                    "          finished_request_grace: 1s, state_dir: /var/flex}\n"
                    "api: {call_timeout: 1s, run_timeout: 1s}\n"));
@@ -84,6 +97,9 @@ TEST_CASE("parse_config: every duration but the run duration may be a second", "
   CHECK(config.nodesets[0].retry.limit == 0);
   CHECK(config.nodesets[0].retry.max == 1s);
   CHECK(config.api.run_timeout == 1s);
+  CHECK(config.nodesets[0].resubmit_after == 1s);
+  CHECK(config.nodesets[0].lease_warning == 1s);
+  CHECK(config.nodesets[0].on_stockout.at(0).wait == 1s);
   CHECK(config.nodesets[0].boot_timeout == 1s);
   CHECK(config.nodesets[0].run_duration_margin == 0s);
   CHECK(config.nodesets[0].dws_flex.max_run_duration == 10min);

@@ -4,6 +4,7 @@
 #include "lib/config/keys.h"
 #include "test/support/catch.h"
 
+#include <csignal>
 #include <string>
 
 using namespace flex;
@@ -137,6 +138,36 @@ TEST_CASE("cluster and project: as Slurm and Google name them", "[config]") {
   CHECK_FALSE(is_project("my project"));
   CHECK_FALSE(is_project("a/b"));
   CHECK_FALSE(is_project(":a"));
+}
+
+TEST_CASE("accelerator_topology: two or three sides", "[config]") {
+  const auto [text, is_good] = GENERATE(table<std::string, bool>({
+      {"4x4", true},
+      {"2x2x4", true},
+      {"1x72", true},
+      {"4", false},
+      {"4x", false},
+      {"x4", false},
+      {"0x4", false},
+      {"04x4", false},
+      {"4X4", false},
+      {"4x4x4x4", false},
+      {"", false},
+  }));
+  INFO(text);
+  CHECK(is_topology(text) == is_good);
+}
+
+TEST_CASE("signal_number: names of signals that can be caught", "[config]") {
+  CHECK(signal_number("SIGTERM") == SIGTERM);
+  CHECK(signal_number("None") == 0);
+  CHECK_FALSE(signal_number("KILL"));
+  CHECK_FALSE(signal_number("STOP"));
+  CHECK_FALSE(signal_number("SIG"));
+  CHECK_FALSE(signal_number("15"));
+  CHECK_FALSE(signal_number(""));
+  CHECK(is_deaf_signal("SIGKILL"));
+  CHECK_FALSE(is_deaf_signal("TERM"));
 }
 
 TEST_CASE("nearest: finds the word that was meant, or none", "[config]") {
