@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kUsers = "root";
 
 // Not PURGE_COMP: no job ever runs in it, so it would go that long after its start, and 22.05 then
-// leaves the nodes in state MAINT for good. It goes at its end.
+// leaves the nodes in state MAINT. It goes at its end.
 constexpr std::uint64_t kFlags =
     RESERVE_FLAG_MAINT | RESERVE_FLAG_IGN_JOBS | RESERVE_FLAG_SPEC_NODES;
 
