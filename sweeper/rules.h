@@ -137,20 +137,19 @@ void unused_policy(Round& round);
 [[nodiscard]] std::vector<NodeName> coming_for(const Picture& picture,
                                                const Job& job,
                                                const std::vector<const Job*>& jobs);
-/// When the wait for VMs began: when the job got its nodes; `otherwise` where that is not known.
-[[nodiscard]] TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise);
 /// A node that is powering up and has neither VM nor active request.
 [[nodiscard]] bool is_unserved(const NodePicture& node);
+/// What waits to be asked for, with the job on the first of the nodes. It waits since the job got
+/// its nodes; where that is not known, since it was first seen.
+[[nodiscard]] Turn make_turn(const Round& round,
+                             Rule rule,
+                             std::string why,
+                             std::vector<NodeName> nodes,
+                             TimePoint first_seen);
 /// Plans for these nodes with flex-resume's planner. What is first in `nodes` is planned first.
 [[nodiscard]] AskForNodes plan_for(const Round& round,
                                    const std::vector<NodeName>& nodes,
                                    const PlanOptions& options);
-/// plan_for, and adds the action at once: for what need not wait for its turn.
-void ask_for(Round& round,
-             Rule rule,
-             const std::string& why,
-             const std::vector<NodeName>& nodes,
-             const PlanOptions& options = {});
 /// Claims the request and adds its cancelling.
 void cancel_request(Round& round,
                     Rule rule,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 namespace flex {
 
@@ -55,10 +56,19 @@ std::vector<NodeName> coming_for(const Picture& picture,
   return coming;
 }
 
-TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise) {
-  const bool is_known =
-      job != nullptr && job->start_time != TimePoint{} && job->start_time <= round.shot.now;
-  return is_known ? job->start_time : otherwise;
+Turn make_turn(const Round& round,
+               Rule rule,
+               std::string why,
+               std::vector<NodeName> nodes,
+               TimePoint first_seen) {
+  Turn turn{.rule = rule, .why = std::move(why), .nodes = std::move(nodes), .since = first_seen};
+  const NodePicture& node = *round.picture.find(turn.nodes.front());
+  if (node.jobs.empty()) return turn;
+  const Job& job = *node.jobs.front();
+  turn.job = job.id;
+  if (job.start_time != TimePoint{} && job.start_time <= round.shot.now)
+    turn.since = job.start_time;
+  return turn;
 }
 
 bool is_unserved(const NodePicture& node) {
@@ -99,17 +109,6 @@ AskForNodes plan_for(const Round& round,
                          round.picture.fleet_of({nodesets.begin(), nodesets.end()}),
                          options);
   return ask;
-}
-
-void ask_for(Round& round,
-             Rule rule,
-             const std::string& why,
-             const std::vector<NodeName>& nodes,
-             const PlanOptions& options) {
-  if (nodes.empty()) return;
-  AskForNodes ask = plan_for(round, nodes, options);
-  round.claim(nodes);
-  round.add(rule, why, std::move(ask));
 }
 
 void cancel_request(Round& round,
