@@ -54,7 +54,9 @@ class CloudActor {
     TurnsTaken turns{.active = count_active_requests(actor_.shot)};
     for (const RequestOutcome& outcome : asked.outcomes) {
       note(outcome);
-      if (outcome.result == RequestResult::Requested) ++turns.taken;
+      // VMs that are asked for directly take no place in the queue.
+      const bool is_request = !outcome.request.spec.name.empty();
+      if (outcome.result == RequestResult::Requested && is_request) ++turns.taken;
     }
     for (const Refusal& refusal : asked.plan.refusals) note(refusal);
     turns.refused = report_.waiting;

@@ -13,13 +13,31 @@ namespace {
 
 /// What is wrong comes first, then what is missing, then what is left over, then what is told. A
 /// node that one rule has taken up is left alone by those after it.
+// clang-format off
 constexpr void (*kRules[])(Round&) = {
-    unbacked_node,     unhealthy_node, lease_end,        lease_warning,  spent_node,
-    provision_timeout, stale_request,  surplus_request,  failed_request, boot_timeout,
-    orphan_instance,   stockout,       unrequested_node, static_node,    take_turns,
-    resubmit,          keep_waiting,   finished_request, empty_mig,      unused_policy,
+    unbacked_node,
+    unhealthy_node,
+    lease_end,
+    lease_warning,
+    spent_node,
+    provision_timeout,
+    stale_request,
+    surplus_request,
+    failed_request,
+    boot_timeout,
+    orphan_instance,
+    stockout,
+    resubmit,
+    unrequested_node,
+    static_node,
+    take_turns,
+    keep_waiting,
+    finished_request,
+    empty_mig,
+    unused_policy,
     job_note,
 };
+// clang-format on
 
 /// What is remembered of jobs, nodes and nodesets that are over.
 void forget_gone(Memory& memory,

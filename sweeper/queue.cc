@@ -7,8 +7,8 @@
 namespace flex {
 
 bool is_before(const Turn& left, const Turn& right) {
-  return std::tie(left.since, left.job, left.nodes.front()) <
-         std::tie(right.since, right.job, right.nodes.front());
+  return std::tie(left.is_extra, left.since, left.job, left.nodes.front()) <
+         std::tie(right.is_extra, right.since, right.job, right.nodes.front());
 }
 
 std::size_t count_active_requests(const Snapshot& shot) {

@@ -21,8 +21,9 @@ struct Turn {
   std::vector<NodeName> nodes{};
   JobId job = 0;  ///< 0: none
   PlanOptions options{};
-  TimePoint since{};     ///< it waits since
-  bool is_ready = true;  ///< false: it keeps its place, but is not asked for in this round
+  TimePoint since{};      ///< it waits since
+  bool is_ready = true;   ///< false: it keeps its place, but is not asked for in this round
+  bool is_extra = false;  ///< a request is out already: those without one come first
 };
 
 /// Longest waiting first; equal ones by job, so that the order does not change from round to round.

@@ -149,16 +149,17 @@ inline constexpr std::string_view kGaveUp = "flex: gave up after ";
 [[nodiscard]] bool is_to_repair(const Round& round, const NodePicture& node);
 /// A node that is powering up and has neither VM nor active request.
 [[nodiscard]] bool is_unserved(const NodePicture& node);
+/// What waits to be asked for, with the job on the first of the nodes. It waits since the job got
+/// its nodes; where that is not known, since it was first seen.
+[[nodiscard]] Turn make_turn(const Round& round,
+                             Rule rule,
+                             std::string why,
+                             std::vector<NodeName> nodes,
+                             TimePoint first_seen);
 /// Plans for these nodes with flex-resume's planner. What is first in `nodes` is planned first.
 [[nodiscard]] AskForNodes plan_for(const Round& round,
                                    const std::vector<NodeName>& nodes,
                                    const PlanOptions& options);
-/// plan_for, and adds the action at once: for what need not wait for its turn.
-void ask_for(Round& round,
-             Rule rule,
-             const std::string& why,
-             const std::vector<NodeName>& nodes,
-             const PlanOptions& options = {});
 /// Claims the request and adds its cancelling.
 void cancel_request(Round& round,
                     Rule rule,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 namespace flex {
 
@@ -61,6 +62,20 @@ TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise) {
   return is_known ? job->start_time : otherwise;
 }
 
+Turn make_turn(const Round& round,
+               Rule rule,
+               std::string why,
+               std::vector<NodeName> nodes,
+               TimePoint first_seen) {
+  Turn turn{.rule = rule, .why = std::move(why), .nodes = std::move(nodes), .since = first_seen};
+  const NodePicture& node = *round.picture.find(turn.nodes.front());
+  if (node.jobs.empty()) return turn;
+  const Job& job = *node.jobs.front();
+  turn.job = job.id;
+  turn.since = waits_since(round, &job, first_seen);
+  return turn;
+}
+
 bool is_unserved(const NodePicture& node) {
   return node.node != nullptr && is_powering_up(*node.node) && node.is_coming_up() &&
          !node.has_vm() && !node.is_asked_for();
@@ -99,17 +114,6 @@ AskForNodes plan_for(const Round& round,
                          round.picture.fleet_of({nodesets.begin(), nodesets.end()}),
                          options);
   return ask;
-}
-
-void ask_for(Round& round,
-             Rule rule,
-             const std::string& why,
-             const std::vector<NodeName>& nodes,
-             const PlanOptions& options) {
-  if (nodes.empty()) return;
-  AskForNodes ask = plan_for(round, nodes, options);
-  round.claim(nodes);
-  round.add(rule, why, std::move(ask));
 }
 
 void cancel_request(Round& round,

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace flex {
 
@@ -103,14 +104,14 @@ void retry_or_give_back(Round& round,
     retry.why = error.what;
   }
   if (is_active_requests_quota(error)) retry.next = round.shot.now;
-  const Job* const job = first.jobs.empty() ? nullptr : first.jobs.front();
-  round.enqueue({.rule = Rule::FailedRequest,
-                 .why = fmt::format("attempt {} failed: {}", failures, error.what),
-                 .nodes = waiting,
-                 .job = job == nullptr ? 0 : job->id,
-                 .options = {.attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed},
-                 .since = waits_since(round, job, request.created),
-                 .is_ready = round.shot.now >= retry.next && !round.is_stopped(first)});
+  Turn turn = make_turn(round,
+                        Rule::FailedRequest,
+                        fmt::format("attempt {} failed: {}", failures, error.what),
+                        waiting,
+                        request.created);
+  turn.options = {.attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed};
+  turn.is_ready = round.shot.now >= retry.next && !round.is_stopped(first);
+  round.enqueue(std::move(turn));
 }
 
 /// What waits one by one has no request that could fail: its entry says what is wrong.

@@ -4,12 +4,12 @@
 // (surplus_request).
 #include "lib/core/duration.h"
 #include "lib/fleet/groups.h"
-#include "sweeper/queue.h"
 #include "sweeper/rules.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace flex {
 
@@ -23,41 +23,38 @@ bool is_followed(const NodePicture& node, const ResizeRequest& request) {
       });
 }
 
-bool has_room(const Round& round) {
-  return room_for_requests(round.config.api.max_active_requests,
-                           round.memory.requests,
-                           count_active_requests(round.shot)) > 0;
-}
-
 }  // namespace
 
 void resubmit(Round& round) {
-  // A second request for the same nodes must not be in the way of one that has none.
-  if (round.waiting > 0 || !has_room(round)) return;
   for (const SweptGroup& group : round.shot.groups) {
     for (const ResizeRequest& request : group.requests) {
       if (request.state != RequestState::Accepted || !is_our_request(request) ||
           request.nodes.empty() || !round.is_free(group, request))
         continue;
       const NodePicture* node = round.picture.find(request.nodes.front());
-      if (node == nullptr || !round.is_free(node->name) || !node->is_awaited() ||
-          round.is_stopped(*node) || is_followed(*node, request) || !is_due(round, *node))
+      if (node == nullptr || !round.is_free(node->name) || round.is_queued(node->name) ||
+          !node->is_awaited() || round.is_stopped(*node) || is_followed(*node, request) ||
+          !is_due(round, *node))
         continue;
       const Seconds limit = round.nodeset_of(*node).resubmit_after;
       if (limit == Seconds{0} || request.created == TimePoint{} ||
           round.shot.now - request.created < limit)
         continue;
       const RequestWay way = request_way(request);
-      ask_for(round,
-              Rule::Resubmit,
-              fmt::format("request {} has waited for more than resubmit_after {}",
-                          request.name,
-                          format_slurm_time(limit)),
-              request.nodes,
-              {.attempt = way.attempt + 1,
-               .step = way.step,
-               .renewed = way.renewed + 1,
-               .is_second = true});
+      Turn turn = make_turn(round,
+                            Rule::Resubmit,
+                            fmt::format("request {} has waited for more than resubmit_after {}",
+                                        request.name,
+                                        format_slurm_time(limit)),
+                            request.nodes,
+                            request.created);
+      turn.options = {.attempt = way.attempt + 1,
+                      .step = way.step,
+                      .renewed = way.renewed + 1,
+                      .is_second = true};
+      // A second request for the same nodes must not be in the way of one that has none.
+      turn.is_extra = true;
+      round.enqueue(std::move(turn));
     }
   }
 }

@@ -35,7 +35,7 @@ std::map<Key, Waiting> find_waiting(const Round& round) {
         node.jobs.empty() ? node.name.text : fmt::format("job {}", node.jobs.front()->id);
     Waiting& found = waiting[{node.nodeset, who}];
     found.nodes.push_back(node.name);
-    found.is_free = found.is_free && round.is_free(node.name);
+    found.is_free = found.is_free && round.is_free(node.name) && !round.is_queued(node.name);
   }
   return waiting;
 }
@@ -91,13 +91,16 @@ void look_at(Round& round, const Waiting& waiting) {
   if (state.step == 0 || !waiting.is_free || !is_due(round, first) ||
       !is_missing(round, first, state.step))
     return;
-  ask_for(round,
-          Rule::Stockout,
-          fmt::format("no VMs within {}: on_stockout, entry {}",
-                      format_slurm_time(nodeset.on_stockout[state.step - 1].wait),
-                      state.step),
-          waiting.nodes,
-          {.step = state.step, .is_second = true});
+  Turn turn = make_turn(round,
+                        Rule::Stockout,
+                        fmt::format("no VMs within {}: on_stockout, entry {}",
+                                    format_slurm_time(nodeset.on_stockout[state.step - 1].wait),
+                                    state.step),
+                        waiting.nodes,
+                        state.since);
+  turn.options = {.step = state.step, .is_second = true};
+  turn.is_extra = first.is_asked_for();
+  round.enqueue(std::move(turn));
 }
 
 }  // namespace

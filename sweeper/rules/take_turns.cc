@@ -24,11 +24,7 @@ class TurnTaker {
       : round_(round),
         active_(count_active_requests(round.shot)),
         most_(round.config.api.max_active_requests) {
-    for (const Action& action : round.actions) {
-      if (const auto* ask = std::get_if<AskForNodes>(&action.what))
-        asked_ += requests_in(ask->plan);
-    }
-    room_ = room_for_requests(most_, round.memory.requests, active_ + asked_);
+    room_ = room_for_requests(most_, round.memory.requests, active_);
   }
 
   void run() {
@@ -58,14 +54,6 @@ class TurnTaker {
     std::size_t requests = 0;        ///< that it needs
     std::optional<Error> refusal{};  ///< of the planner, for want of room in the nodeset
   };
-
-  static std::size_t requests_in(const ResumePlan& plan) {
-    std::size_t count = 0;
-    for (const GroupPlan& group : plan.groups) {
-      if (group.spec.kind == GroupKind::Queued) count += group.requests.size();
-    }
-    return count;
-  }
 
   [[nodiscard]] std::size_t nodeset_of(const NodeName& node) const {
     return round_.config.find(node)->nodeset;
@@ -106,7 +94,7 @@ class TurnTaker {
       const bool is_alone = active_ + asked_ == 0;
       if (is_full_ || (state.requests > room_ && !is_alone)) {
         is_full_ = true;
-        ++round_.waiting;
+        if (!turn.is_extra) ++round_.waiting;
         return hold(turn, full_region());
       }
       const std::size_t limit = round_.memory.requests.limit;
@@ -145,7 +133,7 @@ class TurnTaker {
   }
 
   void note(const Turn& turn, const std::string& why) {
-    if (turn.job == 0) return;
+    if (turn.job == 0 || turn.is_extra) return;
     round_.turn_notes[turn.job] =
         note_turn({.why = why, .before = held_, .since = turn.since, .now = round_.shot.now});
   }

@@ -45,16 +45,15 @@ bool is_ripe(Round& round, const NodePicture& node) {
 /// A request is all or nothing: a job is asked for when all of its missing nodes are ripe.
 void add_to(Round& round, Turn& turn, const NodePicture& node) {
   const bool is_now = is_ripe(round, node);
-  const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text);
-  const Job* const job = node.jobs.empty() ? nullptr : node.jobs.front();
-  const TimePoint since = waits_since(round, job, seen.first);
-  if (turn.nodes.empty()) {
-    turn.why = "powering up without a VM or an active request";
-    turn.job = job == nullptr ? 0 : job->id;
-    turn.since = since;
-  }
-  turn.nodes.push_back(node.name);
-  turn.since = std::min(turn.since, since);
+  const TimePoint first_seen = round.see(Rule::UnrequestedNode, node.name.text).first;
+  if (turn.nodes.empty())
+    turn = make_turn(round,
+                     Rule::UnrequestedNode,
+                     "powering up without a VM or an active request",
+                     {node.name},
+                     first_seen);
+  else
+    turn.nodes.push_back(node.name);
   turn.is_ready = turn.is_ready && is_now;
 }
 

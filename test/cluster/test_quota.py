@@ -27,7 +27,8 @@ class Crowd:
                                  capacity={f"{REGION}-a": 0, f"{REGION}-b": 0}, quota={"ACTIVE_RESIZE_REQUESTS": MOST})
         self.cluster = Cluster(
             [Nodeset("many", JOBS, partition={"SuspendTime": "INFINITE", "ResumeTimeout": "120"}),
-             Nodeset("few", 12, {"zones": [f"{REGION}-b"]}, boots=False)],
+             Nodeset("few", 12, {"zones": [f"{REGION}-b"]}, boots=False),
+             Nodeset("capped", 4, {"zones": [f"{REGION}-b"], "max_nodes": 2}, boots=False)],
             build=build, emulator=self.emulator, cpus=1, cred_expire=120, log_level="info", sweeper=True,
             # All nodes boot at once on this one host.
             slurm_extra=["BatchStartTimeout=120", "SlurmdTimeout=300"])
@@ -180,10 +181,25 @@ def test_a_dead_sweeper_holds_nobody_up(crowd):
     cluster.wait_for(lambda: not crowd.queue_file.exists(), 20, "the old file to go")
 
 
+def test_a_nodeset_at_its_max_nodes_is_waited_for(crowd):
+    cluster = crowd.cluster
+    crowd.submit(4, "capped")
+    order = crowd.jobs("capped")
+    cluster.wait_for(lambda: set(order[:2]) <= crowd.asked(), 20, "as many requests as max_nodes allows")
+    comment = cluster.wait_for(lambda: re.search(r"waiting for its turn.*", cluster.job(order[3]).get("AdminComment", "")), 30,
+                               "the last job's comment")[0]
+    assert "nodeset capped is at its max_nodes 2, 1 job is before it" in comment
+    assert not set(order[2:]) & crowd.asked()
+    cluster.scancel(order[0])
+    cluster.wait_for(lambda: order[2] in crowd.asked(), 40, "the next one's request")
+    assert order[3] not in crowd.asked() and cluster.job_state(order[3]) == "CONFIGURING"
+    cluster.scancel(*order)
+
+
 def test_a_quota_of_vms_is_named_in_the_job_comment(crowd):
     cluster, emulator = crowd.cluster, crowd.emulator
     emulator.config(quota={"INSTANCES": 0}, capacity={f"{REGION}-b": -1})
-    job = crowd.jobs("few")[0]
+    job = cluster.sbatch("-p", "few", "-N1", "--time=10")
     comment = cluster.wait_for(lambda: re.search(r"waiting for 1 VM.*quota.*", cluster.job(job).get("AdminComment", "")), 90,
                                "the quota in the comment")[0]
     assert re.search(r"\(attempt 1\): quota INSTANCES is used up \(limit 0\), ask for more or wait$", comment), comment

@@ -207,3 +207,31 @@ TEST_CASE("queue: and all nodes of a job between two attempts") {
                                                            .message = "x"};
   CHECK(scene.rounds(2) == Texts{"keep_waiting POWER_UP a-[0-1]"});
 }
+
+TEST_CASE("queue: a nodeset that is at its max_nodes is waited for in the same way") {
+  Scene scene{8};
+  scene.set().max_nodes = 3;
+  scene.waiting_job(1, "a-[0-1]").start_time = scene.shot.now - Seconds{30};
+  scene.waiting_job(2, "a-[2-3]").start_time = scene.shot.now - Seconds{20};
+  scene.waiting_job(3, "a-4").start_time = scene.shot.now - Seconds{10};
+  scene.rounds(2);
+  // There would be room for job 3, but job 2 was there first.
+  CHECK(asked_jobs(scene) == Jobs{1});
+  CHECK_THAT(scene.comment(2),
+             ContainsSubstring("nodeset a is at its max_nodes 3, it is the next"));
+  CHECK_THAT(scene.comment(3), ContainsSubstring("max_nodes 3, 1 job is before it"));
+  scene.end_job(1);
+  scene.state("a-[0-1]", kOff);
+  scene.round();
+  CHECK(asked_jobs(scene) == Jobs{2, 3});
+}
+
+TEST_CASE("queue: a renewed request comes after those who have none") {
+  Scene scene = crowd(3, 2);
+  scene.set().resubmit_after = Seconds{300};
+  scene.asked(1, "a-0").created = scene.shot.now - Seconds{400};
+  scene.rounds(2);
+  CHECK(asked_jobs(scene) == Jobs{2});
+  CHECK_THAT(scene.comment(1), ContainsSubstring("waiting for 1 VM"));
+  CHECK_THAT(scene.comment(3), ContainsSubstring("it is the next one"));
+}
