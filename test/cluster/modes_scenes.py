@@ -11,7 +11,7 @@ NODESETS = [
     Nodeset("ilease", 2, {**INDIVIDUAL, **SHORT}),
     Nodeset("iwait", 4, {**INDIVIDUAL, **zones("e")}),
     Nodeset("ikill", 4, INDIVIDUAL),
-    Nodeset("ilate", 4, {**INDIVIDUAL, **zones("f"), "provision_timeout": "8s", "on_timeout": "hold"}),
+    Nodeset("ilate", 4, {**INDIVIDUAL, **zones("f"), "provision_timeout": "20s", "on_timeout": "hold"}),
     Nodeset("istatic", 2, {**INDIVIDUAL, "static_nodes": "istatic-[0-1]"}, STAYS),
     Nodeset("brun", 4, BULK),
     Nodeset("btimes", 3, BULK),
@@ -210,10 +210,10 @@ def individual_timeout(stage):
     """Two of four came in time: the job is held and the two VMs are given back."""
     nodes = stage.nodes("ilate")
     job = stage.submit("ilate", "-p", "ilate", "-N4", "--time=10")
-    yield until(lambda now: sum(now.is_up(node) for node in nodes) == 2, 60, "two of its nodes to be up")
+    yield until(lambda now: sum(bool(now.copies(node)) for node in nodes) == 2, 40, "two of its VMs")
     assert len([node for node in nodes if stage.now.waits_alone(node)]) == 2
     assert not stage.now.is_held(job)
-    yield until(lambda now: now.is_held(job), 30, "the job to be held")
+    yield until(lambda now: now.is_held(job), 60, "the job to be held")
     assert "provision_timeout" in stage.now.comment(job)
     yield until(lambda now: now.is_clean("ilate", *nodes), 60, "everything of it to be gone")
     stage.give(f=4)

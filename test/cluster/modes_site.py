@@ -10,7 +10,7 @@ from sweeper_site import Moment, Stage
 
 NAME = "modes"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-LEASE = 75  # seconds that the VMs of "short-template" live
+LEASE = 60  # seconds that the VMs of "short-template" live
 EMPTY_GRACE = 4
 # Runs until its VM goes; the second time it is done at once.
 ONCE_MORE = 'test -n "$SLURM_RESTART_COUNT" && exit 0; sleep 900'
