@@ -2,6 +2,7 @@
 #include "resume/apply.h"
 
 #include "lib/fleet/groups.h"
+#include "lib/fleet/queue.h"
 #include "lib/gce/errors.h"
 
 #include <fmt/format.h>
@@ -199,9 +200,11 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   }
 
   /// Refusals that a moment may mend: a group that is not ready, a name that is just going, a quota
-  /// that others are about to free.
+  /// that others are about to free. For that of active requests others may be waiting already: the
+  /// sweeper asks when the turn has come.
   [[nodiscard]] bool may_pass(const Error& error, int tries) const {
     constexpr int kQuotaTries = 3;
+    if (is_active_requests_quota(error)) return false;
     if (error.kind == ErrorKind::Quota) return tries < kQuotaTries;
     const bool is_early = error.kind == ErrorKind::Precondition ||
                           (error.kind == ErrorKind::NotFound && is_contested_);

@@ -74,6 +74,8 @@ struct PlanOptions {
   /// Ask although active requests name the nodes: the new one is to take their place, in another
   /// group.
   bool is_second = false;
+
+  friend auto operator<=>(const PlanOptions&, const PlanOptions&) = default;
 };
 
 [[nodiscard]] ResumePlan plan_resume(const Config& config,

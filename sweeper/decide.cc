@@ -14,21 +14,10 @@ namespace {
 /// What is wrong comes first, then what is missing, then what is left over, then what is told. A
 /// node that one rule has taken up is left alone by those after it.
 constexpr void (*kRules[])(Round&) = {
-    unbacked_node,
-    provision_timeout,
-    stale_request,
-    surplus_request,
-    failed_request,
-    boot_timeout,
-    orphan_instance,
-    stockout,
-    resubmit,
-    unrequested_node,
-    static_node,
-    keep_waiting,
-    finished_request,
-    empty_mig,
-    unused_policy,
+    unbacked_node,     unhealthy_node, lease_end,        lease_warning,  spent_node,
+    provision_timeout, stale_request,  surplus_request,  failed_request, boot_timeout,
+    orphan_instance,   stockout,       unrequested_node, static_node,    take_turns,
+    resubmit,          keep_waiting,   finished_request, empty_mig,      unused_policy,
     job_note,
 };
 
@@ -66,6 +55,9 @@ void forget_times(Memory& memory) {
   kept.stopped = std::move(memory.stopped);
   kept.boot_failures = std::move(memory.boot_failures);
   kept.drains = std::move(memory.drains);
+  kept.warned = std::move(memory.warned);
+  kept.worked = std::move(memory.worked);
+  kept.repairs = std::move(memory.repairs);
   kept.round = memory.round;
   memory = std::move(kept);
 }
@@ -84,14 +76,16 @@ Decision decide(const Config& config, const Snapshot& shot, Memory& memory) {
   memory.forget_unseen();
   forget_gone(memory, config, shot, picture);
   memory.last_round = shot.now;
-  return {.actions = std::move(round.actions), .postponed = round.postponed()};
+  return {.actions = std::move(round.actions),
+          .postponed = round.postponed(),
+          .waiting = round.waiting};
 }
 
 Decision decide_blindly(const Config& config, const Snapshot& shot, Memory& memory) {
   const Picture picture{config, shot};
   Round round{config, shot, picture, memory};
   keep_waiting_blindly(round);
-  return {.actions = std::move(round.actions), .postponed = 0};
+  return {.actions = std::move(round.actions), .postponed = 0, .waiting = 0};
 }
 
 }  // namespace flex

@@ -170,6 +170,7 @@ Result<Done> observe_slurm(Scheduler& scheduler, Snapshot& shot) {
   if (may_change_unseen(shot)) shot.nodes.as_of = {};
   if (auto done = scheduler.refresh_nodes(shot.nodes); !done) return done.error();
   if (auto done = scheduler.refresh_jobs(shot.jobs); !done) return done.error();
+  if (auto done = scheduler.refresh_reservations(shot.reservations); !done) return done.error();
   auto partitions = scheduler.refresh_partitions(shot.partitions);
   if (!partitions) return partitions.error();
   // A reconfigured slurmctld sends its partitions again.

@@ -6,6 +6,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <ctime>
 
 namespace flex {
@@ -30,9 +32,47 @@ std::string clock_time(TimePoint time, TimePoint now) {
   return is_today ? fmt::format("{:%H:%M}", local) : fmt::format("{:%Y-%m-%dT%H:%M}", local);
 }
 
+/// What happens to the job when its VMs end.
+std::string_view fate(const Overrun& overrun) {
+  return overrun.is_requeued ? "it will be requeued then" : "it ends then";
+}
+
 /// Every request waits for capacity; anything else is worth a word.
 bool is_worth_telling(std::string_view code) {
   return !code.empty() && code.find("RESOURCE_POOL_EXHAUSTED") == std::string_view::npos;
+}
+
+/// What is between `before` and the next of `ends`; empty: it is not there.
+std::string_view text_between(std::string_view text,
+                              std::string_view before,
+                              std::string_view ends) {
+  const std::size_t at = text.find(before);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + before.size());
+  return text.substr(0, text.find_first_of(ends));
+}
+
+/// Google's "Quota 'X' exceeded.  Limit: 8.0 in region R." and its relatives, in our words. Empty
+/// if it names no quota.
+std::string quota_words(std::string_view message) {
+  std::string_view name;
+  for (const std::string_view before : {"uota '", "uota metric '", "Quota "}) {
+    if (name.empty()) name = text_between(message, before, "' ");
+  }
+  if (name.empty() || name == "exceeded") return {};
+  name.remove_prefix(name.rfind('/') + 1);  // of "compute.googleapis.com/X"; npos + 1 is 0
+  std::string_view limit = text_between(message, "imit: ", " ");
+  while (limit.ends_with('.') || limit.ends_with(',')) limit.remove_suffix(1);
+  if (limit.ends_with(".0")) limit.remove_suffix(2);
+  return fmt::format("quota {} is used up{}, ask for more or wait",
+                     name,
+                     limit.empty() ? std::string{} : fmt::format(" (limit {})", limit));
+}
+
+/// Why Google still does not serve a request.
+std::string reason_words(std::string_view code, std::string_view message) {
+  std::string words = code == "QUOTA_EXCEEDED" ? quota_words(message) : std::string{};
+  return words.empty() ? fmt::format("{}: {}", code, shortened(message, kMostReason)) : words;
 }
 
 }  // namespace
@@ -84,12 +124,37 @@ std::string note_waiting(const WaitingNote& note) {
   if (note.estimate)
     text += fmt::format(", Google estimates {}", clock_time(*note.estimate, note.now));
   if (is_worth_telling(note.reason_code))
-    text += fmt::format("; {}: {}", note.reason_code, shortened(note.reason, kMostReason));
+    text += (note.reason_code == "QUOTA_EXCEEDED" ? ": " : "; ") +
+            reason_words(note.reason_code, note.reason);
   return text;
 }
 
 std::string note_running(TimePoint ends) {
   return fmt::format("VMs end {}", local_time(ends));
+}
+
+std::string note_overrun(const Overrun& overrun) {
+  const std::string limit = overrun.time_limit ? fmt::format(", before the job's time limit {}",
+                                                             local_time(*overrun.time_limit))
+                                               : std::string{", and the job has no time limit"};
+  return fmt::format(
+      "VMs end {}{}: {}; checkpoint before", local_time(overrun.ends), limit, fate(overrun));
+}
+
+std::string note_warned(const Overrun& overrun) {
+  return fmt::format(
+      "warned: VMs end {}, {}; checkpoint now", local_time(overrun.ends), fate(overrun));
+}
+
+std::string warning_line(const Overrun& overrun, TimePoint now) {
+  const auto minutes =
+      std::chrono::ceil<std::chrono::minutes>(std::max(overrun.ends - now, Seconds{0}));
+  return fmt::format("{}the VMs of this job end at {}, in {} minute{}; {}: save your work now",
+                     kNotePrefix,
+                     local_time(overrun.ends),
+                     minutes.count(),
+                     minutes.count() == 1 ? "" : "s",
+                     fate(overrun));
 }
 
 std::string note_next_attempt(std::uint32_t failed, TimePoint next, std::string_view why) {
@@ -122,6 +187,17 @@ std::string note_vm_gone(std::string_view nodes, std::string_view why, bool is_r
 
 std::string local_time(TimePoint time) {
   return fmt::format("{:%Y-%m-%dT%H:%M}", to_local(time));
+}
+
+std::string note_turn(const TurnNote& note) {
+  const std::string place =
+      note.before == 0
+          ? std::string("it is the next one")
+          : fmt::format("{} job{} before it", note.before, note.before == 1 ? " is" : "s are");
+  return fmt::format("waiting for its turn: {}, {} (since {})",
+                     shortened(note.why, kMostReason),
+                     place,
+                     clock_time(note.since, note.now));
 }
 
 }  // namespace flex

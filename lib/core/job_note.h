@@ -43,11 +43,29 @@ struct WaitingNote {
 };
 
 /// "waiting for 16 VMs in us-central1 since 14:02 (attempt 1), Google estimates 15:20"; other
-/// reasons than a lack of capacity follow.
+/// reasons than a lack of capacity follow: ": quota NVIDIA_H100_GPUS is used up (limit 8), …".
 [[nodiscard]] std::string note_waiting(const WaitingNote& note);
 
 /// "VMs end 2026-11-16T18:35".
 [[nodiscard]] std::string note_running(TimePoint ends);
+
+/// A job that would still run when its VMs end.
+struct Overrun {
+  TimePoint ends{};                       ///< of the VM that ends first
+  std::optional<TimePoint> time_limit{};  ///< when the job's own time is over; empty: never
+  bool is_requeued = false;               ///< false: it ends with its VMs
+};
+
+/// "VMs end 2026-11-16T18:35, before the job's time limit 2026-11-16T20:00: it will be requeued
+/// then; checkpoint before".
+[[nodiscard]] std::string note_overrun(const Overrun& overrun);
+
+/// Its comment from the warning on: "warned: VMs end 2026-11-16T18:35, …". The same at any time, so
+/// that it also tells that the job has been warned.
+[[nodiscard]] std::string note_warned(const Overrun& overrun);
+
+/// The line in its output: "flex: the VMs of this job end at 2026-11-16T18:35, in 10 minutes; …".
+[[nodiscard]] std::string warning_line(const Overrun& overrun, TimePoint now);
 
 /// A failed attempt that will be followed by another.
 [[nodiscard]] std::string note_next_attempt(std::uint32_t failed,
@@ -67,6 +85,18 @@ struct WaitingNote {
 [[nodiscard]] std::string note_vm_gone(std::string_view nodes,
                                        std::string_view why,
                                        bool is_requeued);
+
+/// A job that waits until there is room for its request.
+struct TurnNote {
+  std::string why{};
+  std::size_t before = 0;  ///< jobs that wait longer
+  TimePoint since{};
+  TimePoint now{};
+};
+
+/// "waiting for its turn: 100 of 100 requests of region us-central1 are in use, 12 jobs are before
+/// it (since 14:02)".
+[[nodiscard]] std::string note_turn(const TurnNote& note);
 
 /// Local time, as Slurm writes it: "2026-11-16T18:35".
 [[nodiscard]] std::string local_time(TimePoint time);

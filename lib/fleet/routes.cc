@@ -31,9 +31,8 @@ std::string joined(const std::string& left, std::string right) {
 }  // namespace
 
 std::vector<Route> routes_of(const NodesetConfig& nodeset, std::size_t step) {
-  Route route{.mode = nodeset.mode,
-              .instance_template = nodeset.instance_template,
-              .zones = nodeset.zones};
+  Route route{
+      .mode = nodeset.mode, .instance_template = nodeset.instance_template, .zones = nodeset.zones};
   route.step = std::min(step, nodeset.on_stockout.size());
   for (std::size_t i = 0; i < route.step; ++i) take_step(route, nodeset.on_stockout[i]);
   if (route.step > 0) route.variant = fmt::format("s{}", route.step);

@@ -46,6 +46,12 @@ bool is_indefinite(TimePoint time) {
   return time >= std::chrono::sys_days{9999y / std::chrono::January / 1};
 }
 
+/// A message that does not say which quota it is about says so from now on.
+void name_quota(ProviderError& error, const std::string& name) {
+  if (name.empty() || error.message.find(name) != std::string::npos) return;
+  error.message = fmt::format("Quota '{}' exceeded. {}", name, error.message);
+}
+
 /// Which of several errors says most: a quota's, for that is what somebody can mend; a bulkInsert's
 /// own comes first in its list, and only sums up.
 int rank_of(const ProviderError& error) {
@@ -63,6 +69,7 @@ std::optional<ProviderError> read_errors(const JsonView& holder) {
       const JsonView info = detail.object("errorInfo");
       const auto time = read_time(info.object("metadatas"), "estimatedAvailabilityTime");
       if (time && !is_indefinite(*time)) availability = time;
+      name_quota(error, detail.object("quotaInfo").text("limitName"));
     });
     if (!chosen || rank_of(error) > rank_of(*chosen)) chosen = std::move(error);
   });

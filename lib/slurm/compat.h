@@ -37,10 +37,6 @@ inline int requeue(JobId job, std::uint32_t flags) {
   return slurm_requeue(to_step_id(job), flags);
 }
 
-inline int signal_job(JobId job, std::uint16_t signal, std::uint16_t flags) {
-  return slurm_kill_job(to_step_id(job), signal, flags);
-}
-
 inline int notify_job(JobId job, char* text) {
   return slurm_notify_job(to_step_id(job), text);
 }
@@ -72,10 +68,6 @@ inline int load_job(job_info_msg_t** answer, JobId job, std::uint16_t flags) {
 
 inline int requeue(JobId job, std::uint32_t flags) {
   return slurm_requeue(job, flags);
-}
-
-inline int signal_job(JobId job, std::uint16_t signal, std::uint16_t flags) {
-  return slurm_kill_job(job, signal, flags);
 }
 
 inline int notify_job(JobId job, char* text) {

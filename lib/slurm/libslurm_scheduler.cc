@@ -7,6 +7,7 @@
 #include "lib/slurm/errors.h"
 #include "lib/slurm/handles.h"
 #include "lib/slurm/hostlist.h"
+#include "lib/slurm/job_signal.h"
 #include "lib/slurm/reservation.h"
 
 #include <fmt/format.h>
@@ -299,12 +300,7 @@ class LibslurmScheduler final : public Scheduler {
                             fmt::format("requeueing and holding job {}", job));
   }
 
-  Result<Done> signal_job(JobId job, int signal) override {
-    const std::string doing = fmt::format("sending signal {} to job {}", signal, job);
-    errno = 0;
-    return slurm::to_result(
-        slurm::signal_job(job, static_cast<std::uint16_t>(signal), KILL_FULL_JOB), doing);
-  }
+  Result<Done> signal_job(JobId job, int signal) override { return slurm::signal_job(job, signal); }
 
   Result<Done> notify_job(JobId job, std::string_view text) override {
     const std::string doing = fmt::format("writing a line to job {}", job);

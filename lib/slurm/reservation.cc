@@ -17,8 +17,10 @@ namespace {
 // Somebody must be allowed to use it; root is known to every slurmctld and accounting database.
 constexpr const char* kUsers = "root";
 
+// Not PURGE_COMP: no job ever runs in it, so it would go that long after its start, and 22.05 then
+// leaves the nodes in state MAINT for good. It goes at its end.
 constexpr std::uint64_t kFlags =
-    RESERVE_FLAG_MAINT | RESERVE_FLAG_IGN_JOBS | RESERVE_FLAG_PURGE_COMP | RESERVE_FLAG_SPEC_NODES;
+    RESERVE_FLAG_MAINT | RESERVE_FLAG_IGN_JOBS | RESERVE_FLAG_SPEC_NODES;
 
 Result<Done> check(const Reservation& reservation, std::string_view doing) {
   if (reservation.name.empty()) return to_error(ESLURM_RESERVATION_INVALID, doing);
@@ -32,35 +34,37 @@ Result<Done> check(const Reservation& reservation, std::string_view doing) {
 ReservationMessage::ReservationMessage(const Reservation& reservation)
     : name_(reservation.name),
       nodes_(fold_hostlist(reservation.nodes)),
+      users_(kUsers),
       start_(reservation.start),
       end_(reservation.end) {}
 
-ReservationMessage ReservationMessage::for_creation(const Reservation& reservation) {
-  ReservationMessage message(reservation);
-  message.users_ = kUsers;
+resv_desc_msg_t ReservationMessage::to_create() {
+  auto message = to_update();
+  message.users = users_.data();
+  message.flags = kFlags;
   return message;
 }
 
-resv_desc_msg_t ReservationMessage::raw() {
+resv_desc_msg_t ReservationMessage::to_update() {
+  auto message = to_update_started();
+  message.start_time = start_.time_since_epoch().count();
+  return message;
+}
+
+resv_desc_msg_t ReservationMessage::to_update_started() {
   resv_desc_msg_t message;
   slurm_init_resv_desc_msg(&message);
   message.name = name_.data();
   message.node_list = nodes_.data();
-  message.start_time = start_.time_since_epoch().count();
   message.end_time = end_.time_since_epoch().count();
-  if (users_.empty()) return message;
-  message.users = users_.data();
-  message.flags = kFlags;
-  // No job ever runs in it, so it counts as idle from its start; it must not go before its end.
-  message.purge_comp_time = static_cast<std::uint32_t>((end_ - start_).count());
   return message;
 }
 
 Result<Done> create_reservation(const Reservation& reservation) {
   const std::string doing = fmt::format("creating reservation {}", reservation.name);
   if (auto checked = check(reservation, doing); !checked) return checked;
-  auto message = ReservationMessage::for_creation(reservation);
-  auto raw = message.raw();
+  ReservationMessage message(reservation);
+  auto raw = message.to_create();
   errno = 0;
   const ReservationName name{slurm_create_reservation(&raw)};
   return to_result(name ? 0 : -1, doing);
@@ -70,9 +74,14 @@ Result<Done> update_reservation(const Reservation& reservation) {
   const std::string doing = fmt::format("updating reservation {}", reservation.name);
   if (auto checked = check(reservation, doing); !checked) return checked;
   ReservationMessage message(reservation);
-  auto raw = message.raw();
-  errno = 0;
-  return to_result(slurm_update_reservation(&raw), doing);
+  const auto send = [&](resv_desc_msg_t raw) {
+    errno = 0;
+    return error_number(slurm_update_reservation(&raw));
+  };
+  int number = send(message.to_update());
+  // Of one that has started the start cannot be changed, not even to what it is.
+  if (number == ESLURM_RSV_ALREADY_STARTED) number = send(message.to_update_started());
+  return to_result(number, doing);
 }
 
 Result<Done> delete_reservation(const std::string& name) {

@@ -92,15 +92,18 @@ class Scheduler {
   virtual Result<Done> requeue_and_hold(JobId job) = 0;
 
   /// The signal goes to all of the job's processes, the batch script among them. NotFound or
-  /// Precondition for a job that does not run (any more).
+  /// Precondition for a job that does not run yet, or any more. Of an array or a heterogeneous job
+  /// only this part gets it. A signal that srun passes on (USR1, USR2) reaches its tasks twice.
   virtual Result<Done> signal_job(JobId job, int signal) = 0;
-  /// A line in the job's own output.
+  /// A line in the job's own output; lost while the job still waits for its nodes.
   virtual Result<Done> notify_job(JobId job, std::string_view text) = 0;
 
-  /// Keeps jobs that would run past its start off the nodes: flags MAINT, IGNORE_JOBS, PURGE_COMP;
-  /// nobody can use it. AlreadyExists if there is one of this name.
+  /// Keeps jobs that would run past its start off the nodes: flags MAINT, IGNORE_JOBS; nobody can
+  /// use it, and it is gone some seconds after its end. AlreadyExists if there is one of this name,
+  /// Invalid without nodes.
   virtual Result<Done> create_reservation(const Reservation& reservation) = 0;
-  /// Its nodes and its times. NotFound if it is gone.
+  /// Its nodes and its times; of one that has started the start stays as it is. NotFound if it is
+  /// gone.
   virtual Result<Done> update_reservation(const Reservation& reservation) = 0;
   virtual Result<Done> delete_reservation(const std::string& name) = 0;
 };

@@ -3,6 +3,7 @@
 // Otherwise the job is given back with the reason. The failed request is deleted when nobody waits
 // for it any more.
 #include "lib/fleet/groups.h"
+#include "lib/fleet/queue.h"
 #include "lib/gce/errors.h"
 #include "lib/slurm/node_state.h"
 #include "resume/apply.h"
@@ -26,7 +27,8 @@ std::vector<NodeName> waiting_for(const Round& round, const ResizeRequest& reque
   std::vector<NodeName> waiting;
   for (const NodeName& name : request.nodes) {
     const NodePicture* node = round.picture.find(name);
-    if (node == nullptr || !is_unserved(*node) || !round.is_free(name)) continue;
+    if (node == nullptr || !is_unserved(*node) || !round.is_free(name) || round.is_queued(name))
+      continue;
     const bool is_latest = node->failed && node->failed->name == request.name;
     // An admin powered it up by hand.
     const bool is_by_hand = request_job(request) == 0 && !is_power_down_requested(*node->node);
@@ -70,6 +72,8 @@ std::optional<Error> why_give_up(const NodePicture& node,
                                  const Error& error,
                                  std::uint32_t failures) {
   if (is_permanent(error)) return error;
+  // It waits for its turn.
+  if (is_active_requests_quota(error)) return std::nullopt;
   // A static node is kept for ever.
   if (policy.limit == 0 || failures < policy.limit || node.is_static) return std::nullopt;
   return Error{ErrorKind::Invalid,
@@ -98,13 +102,15 @@ void retry_or_give_back(Round& round,
     retry.next = round.shot.now + pause_after(policy, failures);
     retry.why = error.what;
   }
-  round.claim(waiting);
-  if (round.shot.now < retry.next || round.is_stopped(first)) return;
-  ask_for(round,
-          Rule::FailedRequest,
-          fmt::format("attempt {} failed: {}", failures, error.what),
-          waiting,
-          {.attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed});
+  if (is_active_requests_quota(error)) retry.next = round.shot.now;
+  const Job* const job = first.jobs.empty() ? nullptr : first.jobs.front();
+  round.enqueue({.rule = Rule::FailedRequest,
+                 .why = fmt::format("attempt {} failed: {}", failures, error.what),
+                 .nodes = waiting,
+                 .job = job == nullptr ? 0 : job->id,
+                 .options = {.attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed},
+                 .since = waits_since(round, job, request.created),
+                 .is_ready = round.shot.now >= retry.next && !round.is_stopped(first)});
 }
 
 /// What waits one by one has no request that could fail: its entry says what is wrong.

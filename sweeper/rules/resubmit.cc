@@ -4,6 +4,7 @@
 // (surplus_request).
 #include "lib/core/duration.h"
 #include "lib/fleet/groups.h"
+#include "sweeper/queue.h"
 #include "sweeper/rules.h"
 
 #include <fmt/format.h>
@@ -22,9 +23,17 @@ bool is_followed(const NodePicture& node, const ResizeRequest& request) {
       });
 }
 
+bool has_room(const Round& round) {
+  return room_for_requests(round.config.api.max_active_requests,
+                           round.memory.requests,
+                           count_active_requests(round.shot)) > 0;
+}
+
 }  // namespace
 
 void resubmit(Round& round) {
+  // A second request for the same nodes must not be in the way of one that has none.
+  if (round.waiting > 0 || !has_room(round)) return;
   for (const SweptGroup& group : round.shot.groups) {
     for (const ResizeRequest& request : group.requests) {
       if (request.state != RequestState::Accepted || !is_our_request(request) ||

@@ -60,8 +60,9 @@ StockoutState& state_of(Round& round, const NodePicture& first) {
   if (request != nullptr) {
     const std::size_t step = request_way(*request).step;
     if (step > found->second.step || is_new)
-      found->second = {.step = step,
-                       .since = request->created == TimePoint{} ? round.shot.now : request->created};
+      found->second = {
+          .step = step,
+          .since = request->created == TimePoint{} ? round.shot.now : request->created};
   }
   return found->second;
 }
@@ -103,9 +104,8 @@ void look_at(Round& round, const Waiting& waiting) {
 
 void stockout(Round& round) {
   for (const auto& [key, waiting] : find_waiting(round)) look_at(round, waiting);
-  std::erase_if(round.memory.stockouts, [&](const auto& entry) {
-    return entry.second.round != round.memory.round;
-  });
+  std::erase_if(round.memory.stockouts,
+                [&](const auto& entry) { return entry.second.round != round.memory.round; });
 }
 
 }  // namespace flex

@@ -21,8 +21,7 @@ void unused_policy(Round& round) {
     // flex-resume makes the policy before the group.
     if (!seen.is_twice() || seen.age() < round.config.sweeper.empty_mig_grace) continue;
     if (round.spend(1) == 0) return;
-    round.add(
-        Rule::UnusedPolicy, "no group uses it", DeletePolicy{.name = policy.name});
+    round.add(Rule::UnusedPolicy, "no group uses it", DeletePolicy{.name = policy.name});
   }
 }
 

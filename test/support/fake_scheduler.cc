@@ -100,6 +100,12 @@ Error no_such_reservation(const std::string& name) {
           .code = "ESLURM_RESERVATION_INVALID"};
 }
 
+Error not_running(JobId job) {
+  return {.kind = ErrorKind::Precondition,
+          .what = fmt::format("job {}: Job is not running", job),
+          .code = "ESLURM_JOB_NOT_RUNNING"};
+}
+
 FakeScheduler::Update note(const std::string& what, const Reservation& reservation) {
   return {.what = what,
           .nodes = reservation.nodes,
@@ -299,18 +305,15 @@ Result<Done> FakeScheduler::send_back(JobId job, const std::string& what) {
 Result<Job*> FakeScheduler::find_running(JobId job) {
   Job* const found = find_job(job);
   if (found == nullptr) return no_such_job(job);
-  if (!found->is_running) {
-    return Error{
-        .kind = ErrorKind::Precondition,
-        .what = fmt::format("job {}: does not run", job),
-        .code = found->is_finished ? "ESLURM_ALREADY_DONE" : "ESLURM_TRANSITION_STATE_NO_UPDATE"};
-  }
+  if (!found->is_running) return not_running(job);
   return found;
 }
 
 Result<Done> FakeScheduler::signal_job(JobId job, int signal) {
   if (const auto error = enter("signal_job")) return *error;
-  if (auto found = find_running(job); !found) return found.error();
+  auto found = find_running(job);
+  if (!found) return found.error();
+  if ((*found)->is_configuring) return not_running(job);
   updates.push_back({.what = "signal", .job = job, .signal = signal});
   return Done{};
 }

@@ -74,7 +74,7 @@ class FakeScheduler : public Scheduler {
   Result<Done> set_admin_comment(JobId job, std::string_view text) override;
   Result<Done> requeue(JobId job) override;
   Result<Done> requeue_and_hold(JobId job) override;
-  /// Precondition for a job that does not run.
+  /// Precondition for a job that does not run, as those of add_job do not at first.
   Result<Done> signal_job(JobId job, int signal) override;
   Result<Done> notify_job(JobId job, std::string_view text) override;
   /// NotFound for a node that does not exist, Invalid without nodes or with times the wrong way

@@ -175,6 +175,8 @@ TEST_CASE("wire: reads requests with why they wait and until when", "[gce]") {
   CHECK(quota.last_attempt->code == "QUOTA_EXCEEDED");
   CHECK_FALSE(quota.last_attempt->estimated_availability);
 
+  CHECK(quota.last_attempt->message == "Quota 'PREEMPTIBLE_NVIDIA_H200_GPUS' exceeded. Limit: 8.0");
+
   const ResizeRequest& failed = page->items[2];
   CHECK(failed.state == RequestState::Failed);
   CHECK(failed.nodes.empty());

@@ -171,6 +171,8 @@ TEST_CASE("fake scheduler: signals and tells only a job that runs", "[slurm]") {
   FakeScheduler scheduler;
   scheduler.add_job(1, {{"n0"}}, {});
   scheduler.add_job(2, {{"n1"}}, {}).is_running = false;
+  CHECK(scheduler.signal_job(1, 23).error().kind == ErrorKind::Precondition);
+  scheduler.find_job(1)->is_configuring = false;
   REQUIRE(scheduler.signal_job(1, 23));
   REQUIRE(scheduler.notify_job(1, "soon"));
   CHECK(scheduler.signal_job(2, 23).error().kind == ErrorKind::Precondition);

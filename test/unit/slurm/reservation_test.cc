@@ -18,31 +18,31 @@ Reservation some_reservation() {
 
 }  // namespace
 
-TEST_CASE("reservation: a new one keeps everybody off and does not go before its end", "[slurm]") {
-  auto message = slurm::ReservationMessage::for_creation(some_reservation());
-  const auto raw = message.raw();
+TEST_CASE("reservation: a new one keeps everybody off until its end", "[slurm]") {
+  slurm::ReservationMessage message(some_reservation());
+  const auto raw = message.to_create();
   CHECK(raw.name == std::string("flex-eol-20260101T0000"));
   CHECK(raw.node_list == std::string("n-[0-1]"));
   CHECK(raw.users == std::string("root"));
   CHECK(raw.start_time == 1000);
   CHECK(raw.end_time == 2000);
-  CHECK((raw.flags & RESERVE_FLAG_MAINT) != 0);
-  CHECK((raw.flags & RESERVE_FLAG_IGN_JOBS) != 0);
-  CHECK((raw.flags & RESERVE_FLAG_PURGE_COMP) != 0);
-  CHECK(raw.purge_comp_time == 1000);
+  CHECK(raw.flags == (RESERVE_FLAG_MAINT | RESERVE_FLAG_IGN_JOBS | RESERVE_FLAG_SPEC_NODES));
 }
 
 TEST_CASE("reservation: an update leaves user and flags as they are", "[slurm]") {
   resv_desc_msg_t untouched;
   slurm_init_resv_desc_msg(&untouched);
   slurm::ReservationMessage message(some_reservation());
-  const auto raw = message.raw();
+  auto raw = message.to_update();
   CHECK(raw.node_list == std::string("n-[0-1]"));
   CHECK(raw.start_time == 1000);
   CHECK(raw.end_time == 2000);
   CHECK(raw.users == nullptr);
   CHECK(raw.flags == untouched.flags);
-  CHECK(raw.purge_comp_time == untouched.purge_comp_time);
+  raw = message.to_update_started();
+  CHECK(raw.node_list == std::string("n-[0-1]"));
+  CHECK(raw.end_time == 2000);
+  CHECK(raw.start_time == untouched.start_time);
 }
 
 TEST_CASE("reservation: what slurmctld would take for something else is not sent", "[slurm]") {
