@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True  # a checkout stays as it was
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-pytest.register_assert_rewrite("sweeper_site", "sweeper_scenes", "sweeper_desk")
+pytest.register_assert_rewrite("sweeper_site", "sweeper_scenes", "sweeper_desk", "lease_scenes")
 BUILD = Path(os.environ.get("FLEX_BUILD_DIR", HERE.parent.parent / "build")).resolve()
 
 
@@ -64,6 +64,20 @@ def stage(build):
             raise_curtain(stage)
             yield stage
         finally:
+            stage.stop()
+
+
+@pytest.fixture(scope="session")
+def leases(build):
+    """The scenes of lease ends and health, all under way."""
+    from lease_scenes import begin, make_leases
+    stage = make_leases(build)
+    with stage.cluster:
+        try:
+            begin(stage)
+            yield stage
+        finally:
+            stage.rounds.stop()
             stage.stop()
 
 
