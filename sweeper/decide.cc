@@ -37,6 +37,7 @@ constexpr void (*kRules[])(Round&) = {
     unused_policy,
     job_note,
 };
+
 // clang-format on
 
 /// What is remembered of jobs, nodes and nodesets that are over.

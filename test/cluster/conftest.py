@@ -10,8 +10,8 @@ sys.dont_write_bytecode = True  # a checkout stays as it was
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-pytest.register_assert_rewrite("sweeper_site", "sweeper_scenes", "sweeper_desk", "modes_scenes",
-                             "placement_scenes", "zones_scenes")
+pytest.register_assert_rewrite("sweeper_site", "sweeper_scenes", "sweeper_desk", "lease_scenes",
+                             "modes_scenes", "placement_scenes", "zones_scenes")
 BUILD = Path(os.environ.get("FLEX_BUILD_DIR", HERE.parent.parent / "build")).resolve()
 
 
@@ -80,6 +80,20 @@ def modes(build, request):
             raise_curtain(stage, chosen)
             yield stage
         finally:
+            stage.stop()
+
+
+@pytest.fixture(scope="session")
+def leases(build):
+    """The scenes of lease ends and health, all under way."""
+    from lease_scenes import begin, make_leases
+    stage = make_leases(build)
+    with stage.cluster:
+        try:
+            begin(stage)
+            yield stage
+        finally:
+            stage.rounds.stop()
             stage.stop()
 
 

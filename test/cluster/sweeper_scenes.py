@@ -13,7 +13,7 @@ from sweeper_site import Stage, pause, until
 
 NAME = "flextest"
 A, B, C, F = ({"zones": [f"{REGION}-{letter}"]} for letter in "abcf")
-STAYS = {"SuspendTime": "INFINITE"}
+STAYS = {"SuspendTime": "INFINITE", "OverSubscribe": "NO"}
 EMPTY_GRACE, ORPHAN_GRACE, FINISHED_GRACE = 5, 4, 10
 # Runs until its VM goes; the second time it is done at once.
 ONCE_MORE = 'test -n "$SLURM_RESTART_COUNT" && exit 0; sleep 900'

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The planner's other ways: VMs one by one, VMs without a group, placement, races, renewals, limits.
+// The planner's other ways: VMs one by one, VMs without a group, placement, races, renewals,
+// limits.
 #include "lib/fleet/groups.h"
 #include "resume/plan.h"
 #include "test/support/builders.h"

@@ -115,11 +115,11 @@ TEST_CASE("resubmit: renewals are no failures") {
   scene.set().retry.limit = 2;
   scene.waiting_job(7, "a-0");
   ResizeRequest& failed = scene.asked(7, "a-0", RequestState::Failed);
-  failed.description =
-      request_description(7, names_in("a-0"), {.attempt = 4, .renewed = 3});
+  failed.description = request_description(7, names_in("a-0"), {.attempt = 4, .renewed = 3});
   failed.error = ProviderError{.code = "LIMIT_EXCEEDED",
-                               .message = "could not provision queued instances in the allocated "
-                                          "time"};
+                               .message =
+                                   "could not provision queued instances in the allocated "
+                                   "time"};
   CHECK(scene.rounds(2).empty());
   CHECK(scene.round(Seconds{60}) == Texts{"failed_request ask a-0 job=7"});
   CHECK(ask_in(scene)->plan.groups[0].requests[0].way.attempt == 5);
