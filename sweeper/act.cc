@@ -16,6 +16,9 @@ std::string number_or_nothing(std::size_t number) {
 void log_action(const Log& log, const Action& action) {
   const std::vector<NodeName> nodes = nodes_of(action);
   const auto* tell = std::get_if<TellJob>(&action.what);
+  const auto* warn = std::get_if<WarnJob>(&action.what);
+  std::string text = tell == nullptr ? std::string{} : tell->comment;
+  if (warn != nullptr) text = warn->comment;
   log.info("action",
            {{"rule", to_string(action.rule)},
             {"what", kind_text(action)},
@@ -23,7 +26,7 @@ void log_action(const Log& log, const Action& action) {
             {"job", number_or_nothing(job_of(action))},
             {"nodes", fold_hostlist(nodes)},
             {"n", number_or_nothing(nodes.size())},
-            {"text", tell == nullptr ? std::string{} : tell->comment},
+            {"text", text},
             {"why", action.why}});
 }
 

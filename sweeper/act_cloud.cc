@@ -50,6 +50,7 @@ class CloudActor {
     Asked& asked = actor_.asked;
     for (const AskForNodes* ask : asks_) merge(asked.plan, asked.demand, *ask);
     asked.outcomes = apply_to_cloud(actor_.cloud, asked.plan, kWait);
+    for (RequestOutcome& outcome : asked.outcomes) count_attempt(outcome);
     TurnsTaken turns{.active = count_active_requests(actor_.shot)};
     for (const RequestOutcome& outcome : asked.outcomes) {
       note(outcome);
@@ -153,6 +154,26 @@ class CloudActor {
     append(plan.capped, ask.plan.capped);
     append(demand.jobs, ask.demand.jobs);
     append(demand.jobless, ask.demand.jobless);
+  }
+
+  /// bulkInsert takes or refuses at once: a refusal for want of capacity is a failed attempt, as a
+  /// failed request is. After the last one the job is given back.
+  void count_attempt(RequestOutcome& outcome) {
+    const bool is_loose = outcome.request.spec.group.empty();
+    if (!is_loose || outcome.result != RequestResult::Failed || outcome.request.job == 0 ||
+        outcome.error.kind != ErrorKind::NoCapacity)
+      return;
+    const NodeName& first = outcome.request.spec.nodes.front();
+    const NodesetConfig& nodeset = actor_.config.nodesets[actor_.config.find(first)->nodeset];
+    RetryState& retry = actor_.memory.retries[first];
+    ++retry.attempts;
+    // With another way to try, this one goes on until then.
+    const bool is_last = outcome.request.way.step >= nodeset.on_stockout.size();
+    if (nodeset.retry.limit == 0 || retry.attempts < nodeset.retry.limit || !is_last) return;
+    outcome.error = {
+        ErrorKind::Invalid,
+        fmt::format("{} attempts failed, the last with: {}", retry.attempts, outcome.error.what),
+        outcome.error.code};
   }
 
   void note(const RequestOutcome& outcome) {

@@ -56,6 +56,14 @@ class SlurmActor {
       // Its nodes are idle now, which is no news.
     } else if (const auto* update = std::get_if<UpdateNodes>(&action.what)) {
       update_nodes(action, *update);
+    } else if (const auto* warn = std::get_if<WarnJob>(&action.what)) {
+      warn_job(action, *warn);
+    } else if (const auto* set = std::get_if<SetReservation>(&action.what)) {
+      finish(action, set_reservation(*set));
+    } else if (const auto* gone = std::get_if<DeleteReservation>(&action.what)) {
+      const auto done = actor_.scheduler.delete_reservation(gone->name);
+      const bool is_gone = !done && done.error().kind == ErrorKind::NotFound;
+      finish(action, is_gone ? Result<Done>{Done{}} : done);
     }
   }
 
@@ -83,15 +91,22 @@ class SlurmActor {
   [[nodiscard]] bool is_away() const { return is_away_; }
 
   static bool touches_slurm(const Action& action) {
-    return std::holds_alternative<TellJob>(action.what) ||
-           std::holds_alternative<GiveJobBack>(action.what) ||
+    return std::holds_alternative<GiveJobBack>(action.what) ||
            std::holds_alternative<RequeueJob>(action.what) ||
-           std::holds_alternative<UpdateNodes>(action.what);
+           std::holds_alternative<UpdateNodes>(action.what) || moves_nothing(action);
+  }
+
+  /// What is right whatever has become of the nodes and jobs since the look.
+  static bool moves_nothing(const Action& action) {
+    return std::holds_alternative<TellJob>(action.what) ||
+           std::holds_alternative<WarnJob>(action.what) ||
+           std::holds_alternative<SetReservation>(action.what) ||
+           std::holds_alternative<DeleteReservation>(action.what);
   }
 
   /// Comments before what ends or moves a job, jobs before their nodes.
   static int order(const Action& action) {
-    if (std::holds_alternative<TellJob>(action.what)) return 0;
+    if (moves_nothing(action)) return 0;
     if (std::holds_alternative<GiveJobBack>(action.what)) return 1;
     if (std::holds_alternative<RequeueJob>(action.what)) return 2;
     return kNodes;
@@ -145,9 +160,11 @@ class SlurmActor {
         nodes.begin(), nodes.end(), [&](const NodeName& node) { return changed_.contains(node); });
   }
 
-  bool finish(const Action& action, const Result<Done>& got) {
+  enum class Count { All, Failures };
+
+  bool finish(const Action& action, const Result<Done>& got, Count count = Count::All) {
     if (got) {
-      ++report_.done;
+      if (count == Count::All) ++report_.done;
       return true;
     }
     // A job that is over, or that cannot be requeued, is not worth an alarm.
@@ -164,6 +181,33 @@ class SlurmActor {
                         {"why", got.error().what},
                         {"then", "looked at again in the next round"}});
     return false;
+  }
+
+  /// The signal matters most. The comment comes last: it also says that the job has been warned.
+  void warn_job(const Action& action, const WarnJob& warn) {
+    if (warn.signal != 0 &&
+        !finish(action, actor_.scheduler.signal_job(warn.job, warn.signal), Count::Failures))
+      return;
+    // A job that has no output to write to has still been warned.
+    if (const auto line = actor_.scheduler.notify_job(warn.job, warn.line); !line) {
+      actor_.log.debug("no_line_in_output", {{"job", warn.job}, {"why", line.error().what}});
+    }
+    if (!finish(action, actor_.scheduler.set_admin_comment(warn.job, warn.comment))) return;
+    actor_.memory.warned[warn.job] = {.ends = warn.ends, .restart_count = warn.restart_count};
+    actor_.memory.notes[warn.job] = actor_.shot.now;
+  }
+
+  /// Whatever has become of it since the look: in the end it is there with these nodes.
+  Result<Done> set_reservation(const SetReservation& set) {
+    Scheduler& slurm = actor_.scheduler;
+    auto done = set.is_new ? slurm.create_reservation(set.reservation)
+                           : slurm.update_reservation(set.reservation);
+    if (done) return done;
+    if (set.is_new && done.error().kind == ErrorKind::AlreadyExists)
+      return slurm.update_reservation(set.reservation);
+    if (!set.is_new && done.error().kind == ErrorKind::NotFound)
+      return slurm.create_reservation(set.reservation);
+    return done;
   }
 
   void postpone(const Action& action) {
@@ -250,11 +294,11 @@ void act_on_slurm(Actor& actor, const std::vector<Action>& actions, ActReport& r
     return SlurmActor::order(*left) < SlurmActor::order(*right);
   });
   SlurmActor slurm{actor, report};
-  const bool is_only_telling =
+  const bool is_harmless =
       !has_asked && std::all_of(ordered.begin(), ordered.end(), [](const Action* action) {
-        return std::holds_alternative<TellJob>(action->what);
+        return SlurmActor::moves_nothing(*action);
       });
-  if (!is_only_telling && !slurm.prepare()) return;
+  if (!is_harmless && !slurm.prepare()) return;
   const auto first_node =
       std::stable_partition(ordered.begin(), ordered.end(), [](const Action* action) {
         return SlurmActor::order(*action) < SlurmActor::kNodes;

@@ -97,6 +97,8 @@ struct WarnJob {
   int signal = 0;         ///< 0: none
   std::string line{};     ///< in its output
   std::string comment{};  ///< the whole AdminComment
+  TimePoint ends{};       ///< what it is told, and in which of its lives: to be remembered
+  std::uint32_t restart_count = 0;
 };
 
 /// Makes the reservation, or gives the one of this name these nodes and times.

@@ -14,22 +14,10 @@ namespace {
 /// What is wrong comes first, then what is missing, then what is left over, then what is told. A
 /// node that one rule has taken up is left alone by those after it.
 constexpr void (*kRules[])(Round&) = {
-    unbacked_node,
-    provision_timeout,
-    stale_request,
-    surplus_request,
-    failed_request,
-    boot_timeout,
-    orphan_instance,
-    stockout,
-    resubmit,
-    unrequested_node,
-    static_node,
-    take_turns,
-    keep_waiting,
-    finished_request,
-    empty_mig,
-    unused_policy,
+    unbacked_node,     unhealthy_node, lease_end,        lease_warning,    spent_node,
+    provision_timeout, stale_request,  surplus_request,  failed_request,   boot_timeout,
+    orphan_instance,   stockout,       resubmit,         unrequested_node, static_node,
+    take_turns,        keep_waiting,   finished_request, empty_mig,        unused_policy,
     job_note,
 };
 
@@ -67,6 +55,9 @@ void forget_times(Memory& memory) {
   kept.stopped = std::move(memory.stopped);
   kept.boot_failures = std::move(memory.boot_failures);
   kept.drains = std::move(memory.drains);
+  kept.warned = std::move(memory.warned);
+  kept.worked = std::move(memory.worked);
+  kept.repairs = std::move(memory.repairs);
   kept.round = memory.round;
   memory = std::move(kept);
 }

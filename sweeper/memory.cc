@@ -46,6 +46,47 @@ RetryState to_retry(const Json& value) {
           .why = value.at("why").get<std::string>()};
 }
 
+Json to_json(const Repairs& repairs) {
+  Json times = Json::array();
+  for (const TimePoint time : repairs.times) times.push_back(to_number(time));
+  return {{"times", std::move(times)},
+          {"reason", repairs.reason},
+          {"vm", repairs.vm},
+          {"under_way", repairs.is_under_way},
+          {"given_up", repairs.has_given_up}};
+}
+
+Repairs to_repairs(const Json& value) {
+  Repairs repairs{.times = {},
+                  .reason = value.at("reason").get<std::string>(),
+                  .vm = value.at("vm").get<std::string>(),
+                  .is_under_way = value.at("under_way").get<bool>(),
+                  .has_given_up = value.at("given_up").get<bool>()};
+  for (const Json& time : value.at("times")) repairs.times.push_back(to_time(time));
+  return repairs;
+}
+
+/// What a node's VMs have been used for.
+void read_leases(const Json& json, Memory& memory) {
+  for (const Json& warned : json.at("warned"))
+    memory.warned[warned.at(0).get<JobId>()] = {.ends = to_time(warned.at(1)),
+                                                .restart_count = warned.at(2).get<std::uint32_t>()};
+  for (const auto& [node, vm] : json.at("worked").items())
+    memory.worked[{node}] = vm.get<std::string>();
+  for (const auto& [node, value] : json.at("repairs").items())
+    memory.repairs[{node}] = to_repairs(value);
+}
+
+void write_leases(const Memory& memory, Json& json) {
+  json["warned"] = Json::array();
+  for (const auto& [job, warned] : memory.warned)
+    json["warned"].push_back({job, to_number(warned.ends), warned.restart_count});
+  json["worked"] = Json::object();
+  for (const auto& [node, vm] : memory.worked) json["worked"][node.text] = vm;
+  json["repairs"] = Json::object();
+  for (const auto& [node, repairs] : memory.repairs) json["repairs"][node.text] = to_json(repairs);
+}
+
 std::string join(std::string_view rule, std::string_view key) {
   return fmt::format("{} {}", rule, key);
 }
@@ -88,6 +129,7 @@ Memory from_json(const Json& json) {
                        .probes = quota->at(1).get<std::size_t>()};
   for (const Json& note : json.at("notes"))
     memory.notes[note.at(0).get<JobId>()] = to_time(note.at(1));
+  read_leases(json, memory);
   return memory;
 }
 
@@ -146,6 +188,7 @@ std::string to_text(const Memory& memory) {
   for (const auto& [node, state] : memory.stockouts)
     json["stockouts"][node.text] = {state.step, to_number(state.since), state.round};
   for (const auto& [job, time] : memory.notes) json["notes"].push_back({job, to_number(time)});
+  write_leases(memory, json);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

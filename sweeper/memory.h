@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flex {
 
@@ -61,6 +62,21 @@ struct RequestQuota {
   std::size_t probes = 1;  ///< so many more are tried in a round
 };
 
+/// A job that was told that its VMs end.
+struct Warned {
+  TimePoint ends{};
+  std::uint32_t restart_count = 0;  ///< in which of its lives
+};
+
+/// New VMs that a node got because it was drained for one of repair_reasons.
+struct Repairs {
+  std::vector<TimePoint> times{};  ///< of the last day, oldest first
+  std::string reason{};            ///< of the last one
+  std::string vm{};                ///< the id of the VM that was given up last
+  bool is_under_way = false;       ///< until the node is off and no longer drained
+  bool has_given_up = false;       ///< there were too many: it stays drained
+};
+
 struct Memory {
   std::uint64_t round = 0;                      ///< the number of the present one
   TimePoint last_round{};                       ///< of the last complete one; 0: none
@@ -75,6 +91,9 @@ struct Memory {
   std::map<NodeName, StockoutState> stockouts{};
   RequestQuota requests{};
   std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
+  std::map<JobId, Warned> warned{};
+  std::map<NodeName, std::string> worked{};  ///< the VM (its id) on which it has had a job
+  std::map<NodeName, Repairs> repairs{};
 
   /// One more sighting, if it is the round's first of this. A gap of more than `longest_gap` since
   /// the last one starts anew.

@@ -25,6 +25,7 @@ namespace {
 struct Extras {
   bool has_loose = false;
   bool has_policies = false;
+  std::vector<std::string> bulk_nodesets{};
 };
 
 Extras extras_of(const Config& config, const Snapshot& last) {
@@ -33,17 +34,22 @@ Extras extras_of(const Config& config, const Snapshot& last) {
   const auto is_loose = [](const SweptGroup& group) {
     return group.group.kind == GroupKind::Loose;
   };
+  std::vector<std::string> bulk_nodesets;
+  for (const NodesetConfig& set : sets) {
+    if (may_use_bulk(set)) bulk_nodesets.push_back(set.name);
+  }
   const auto has_placement = [](const NodesetConfig& set) { return set.placement.is_wanted(); };
-  return {.has_loose = is_first || std::any_of(sets.begin(), sets.end(), may_use_bulk) ||
+  return {.has_loose = is_first || !bulk_nodesets.empty() ||
                        std::any_of(last.groups.begin(), last.groups.end(), is_loose),
           .has_policies = is_first || std::any_of(sets.begin(), sets.end(), has_placement) ||
-                          !last.policies.empty()};
+                          !last.policies.empty(),
+          .bulk_nodesets = std::move(bulk_nodesets)};
 }
 
 class CloudLook {
  public:
   CloudLook(Cloud& cloud, const std::string& cluster, Extras extras)
-      : cloud_(cloud), cluster_(cluster), extras_(extras) {}
+      : cloud_(cloud), cluster_(cluster), extras_(std::move(extras)) {}
 
   Result<Done> run(Snapshot& shot) {
     cloud_.fetch_groups(cluster_name_prefix(cluster_), [this](Result<std::vector<Group>> got) {
@@ -94,8 +100,11 @@ class CloudLook {
     });
   }
 
+  /// A nodeset that may have such VMs has its group even if there are none: it was looked at.
   void add_loose(Snapshot& shot) {
-    for (auto& [nodeset, vms] : by_nodeset(std::move(loose_), cluster_)) {
+    auto sorted = by_nodeset(std::move(loose_), cluster_);
+    for (const std::string& nodeset : extras_.bulk_nodesets) sorted.try_emplace(nodeset);
+    for (auto& [nodeset, vms] : sorted) {
       shot.groups.push_back({.group = loose_group(cluster_, nodeset),
                              .nodeset = nodeset,
                              .requests = {},
@@ -170,6 +179,7 @@ Result<Done> observe_slurm(Scheduler& scheduler, Snapshot& shot) {
   if (may_change_unseen(shot)) shot.nodes.as_of = {};
   if (auto done = scheduler.refresh_nodes(shot.nodes); !done) return done.error();
   if (auto done = scheduler.refresh_jobs(shot.jobs); !done) return done.error();
+  if (auto done = scheduler.refresh_reservations(shot.reservations); !done) return done.error();
   auto partitions = scheduler.refresh_partitions(shot.partitions);
   if (!partitions) return partitions.error();
   // A reconfigured slurmctld sends its partitions again.

@@ -103,6 +103,10 @@ class Round {
 };
 
 void unbacked_node(Round& round);
+void unhealthy_node(Round& round);
+void lease_end(Round& round);
+void lease_warning(Round& round);
+void spent_node(Round& round);
 void failed_request(Round& round);
 void provision_timeout(Round& round);
 void stale_request(Round& round);
@@ -137,6 +141,12 @@ void unused_policy(Round& round);
 [[nodiscard]] std::vector<NodeName> coming_for(const Picture& picture,
                                                const Job& job,
                                                const std::vector<const Job*>& jobs);
+/// When the wait for VMs began: when the job got its nodes; `otherwise` where that is not known.
+[[nodiscard]] TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise);
+/// The reason of a node that unhealthy_node has given up on begins with this.
+inline constexpr std::string_view kGaveUp = "flex: gave up after ";
+/// Drained for one of the nodeset's repair_reasons.
+[[nodiscard]] bool is_to_repair(const Round& round, const NodePicture& node);
 /// A node that is powering up and has neither VM nor active request.
 [[nodiscard]] bool is_unserved(const NodePicture& node);
 /// What waits to be asked for, with the job on the first of the nodes. It waits since the job got

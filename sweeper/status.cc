@@ -105,6 +105,20 @@ Json requests_json(const Snapshot& shot) {
   return requests;
 }
 
+/// Nodes that got new VMs because they were drained, in the last day.
+Json repairs_json(const Memory& memory) {
+  Json repairs = Json::array();
+  for (const auto& [node, history] : memory.repairs) {
+    Json json{{"node", node.text},
+              {"count", history.times.size()},
+              {"reason", history.reason},
+              {"given_up", history.has_given_up}};
+    if (!history.times.empty()) json["last"] = iso(history.times.back());
+    repairs.push_back(std::move(json));
+  }
+  return repairs;
+}
+
 Json actions_json(const Status& status) {
   Json actions = Json::array();
   for (const PastAction& past : status.actions) {
@@ -165,6 +179,7 @@ std::string to_json_text(const Status& status,
                   {"entries", vms},
                   {"nodesets", nodesets_json(config, picture, memory)},
                   {"requests", requests_json(shot)},
+                  {"repairs", repairs_json(memory)},
                   {"actions", actions_json(status)}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

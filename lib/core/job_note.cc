@@ -6,6 +6,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <ctime>
 
 namespace flex {
@@ -28,6 +30,11 @@ std::string clock_time(TimePoint time, TimePoint now) {
   const std::tm today = to_local(now);
   const bool is_today = local.tm_yday == today.tm_yday && local.tm_year == today.tm_year;
   return is_today ? fmt::format("{:%H:%M}", local) : fmt::format("{:%Y-%m-%dT%H:%M}", local);
+}
+
+/// What happens to the job when its VMs end.
+std::string_view fate(const Overrun& overrun) {
+  return overrun.is_requeued ? "it will be requeued then" : "it ends then";
 }
 
 /// Every request waits for capacity; anything else is worth a word.
@@ -124,6 +131,30 @@ std::string note_waiting(const WaitingNote& note) {
 
 std::string note_running(TimePoint ends) {
   return fmt::format("VMs end {}", local_time(ends));
+}
+
+std::string note_overrun(const Overrun& overrun) {
+  const std::string limit = overrun.time_limit ? fmt::format(", before the job's time limit {}",
+                                                             local_time(*overrun.time_limit))
+                                               : std::string{", and the job has no time limit"};
+  return fmt::format(
+      "VMs end {}{}: {}; checkpoint before", local_time(overrun.ends), limit, fate(overrun));
+}
+
+std::string note_warned(const Overrun& overrun) {
+  return fmt::format(
+      "warned: VMs end {}, {}; checkpoint now", local_time(overrun.ends), fate(overrun));
+}
+
+std::string warning_line(const Overrun& overrun, TimePoint now) {
+  const auto minutes =
+      std::chrono::ceil<std::chrono::minutes>(std::max(overrun.ends - now, Seconds{0}));
+  return fmt::format("{}the VMs of this job end at {}, in {} minute{}; {}: save your work now",
+                     kNotePrefix,
+                     local_time(overrun.ends),
+                     minutes.count(),
+                     minutes.count() == 1 ? "" : "s",
+                     fate(overrun));
 }
 
 std::string note_next_attempt(std::uint32_t failed, TimePoint next, std::string_view why) {

@@ -49,6 +49,24 @@ struct WaitingNote {
 /// "VMs end 2026-11-16T18:35".
 [[nodiscard]] std::string note_running(TimePoint ends);
 
+/// A job that would still run when its VMs end.
+struct Overrun {
+  TimePoint ends{};                       ///< of the VM that ends first
+  std::optional<TimePoint> time_limit{};  ///< when the job's own time is over; empty: never
+  bool is_requeued = false;               ///< false: it ends with its VMs
+};
+
+/// "VMs end 2026-11-16T18:35, before the job's time limit 2026-11-16T20:00: it will be requeued
+/// then; checkpoint before".
+[[nodiscard]] std::string note_overrun(const Overrun& overrun);
+
+/// Its comment from the warning on: "warned: VMs end 2026-11-16T18:35, …". The same at any time, so
+/// that it also tells that the job has been warned.
+[[nodiscard]] std::string note_warned(const Overrun& overrun);
+
+/// The line in its output: "flex: the VMs of this job end at 2026-11-16T18:35, in 10 minutes; …".
+[[nodiscard]] std::string warning_line(const Overrun& overrun, TimePoint now);
+
 /// A failed attempt that will be followed by another.
 [[nodiscard]] std::string note_next_attempt(std::uint32_t failed,
                                             TimePoint next,

@@ -56,18 +56,22 @@ std::vector<NodeName> coming_for(const Picture& picture,
   return coming;
 }
 
+TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise) {
+  const bool is_known =
+      job != nullptr && job->start_time != TimePoint{} && job->start_time <= round.shot.now;
+  return is_known ? job->start_time : otherwise;
+}
+
 Turn make_turn(const Round& round,
                Rule rule,
                std::string why,
                std::vector<NodeName> nodes,
                TimePoint first_seen) {
-  Turn turn{.rule = rule, .why = std::move(why), .nodes = std::move(nodes), .since = first_seen};
-  const NodePicture& node = *round.picture.find(turn.nodes.front());
-  if (node.jobs.empty()) return turn;
-  const Job& job = *node.jobs.front();
-  turn.job = job.id;
-  if (job.start_time != TimePoint{} && job.start_time <= round.shot.now)
-    turn.since = job.start_time;
+  const NodePicture& node = *round.picture.find(nodes.front());
+  const Job* const job = node.jobs.empty() ? nullptr : node.jobs.front();
+  Turn turn{.rule = rule, .why = std::move(why), .nodes = std::move(nodes)};
+  turn.job = job == nullptr ? 0 : job->id;
+  turn.since = waits_since(round, job, first_seen);
   return turn;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // job_note: what a job's author sees in AdminComment. While it waits: since when, which attempt,
-// Google's reason and estimate. When its VMs are there: when they end.
+// Google's reason and estimate. When its VMs are there: when they end, and whether that is before
+// the job does: also after its TimeLimit was raised.
 #include "lib/core/job_note.h"
 
 #include "lib/fleet/groups.h"
+#include "sweeper/lease.h"
 #include "sweeper/rules.h"
 
 #include <algorithm>
@@ -14,16 +16,20 @@ namespace flex {
 namespace {
 
 /// At most one comment for a job in this time, so that slurmctld is not flooded.
-constexpr Seconds kPause{60};
+Seconds pause_of(const Config& config) {
+  constexpr Seconds kPause{60};
+  return std::min(kPause, 4 * config.sweeper.interval);
+}
+
 /// And at most so many in one round.
 constexpr std::size_t kMostNotes = 100;
 
 struct JobView {
   const ResizeRequest* request = nullptr;  ///< the oldest that it waits for
+  const Instance* alone = nullptr;         ///< without a request: one of those that it waits for
   std::size_t waiting_nodes = 0;
   std::size_t vms = 0;
   std::size_t ours = 0;
-  std::optional<TimePoint> ends{};  ///< of the VM that ends first
   std::optional<std::size_t> nodeset{};
 };
 
@@ -36,29 +42,36 @@ JobView view_of(const Round& round, const Job& job) {
     view.nodeset = node->nodeset;
     if (node->has_vm()) {
       ++view.vms;
-      if (node->entry->terminates)
-        view.ends =
-            std::min(view.ends.value_or(*node->entry->terminates), *node->entry->terminates);
     } else if (node->request) {
       ++view.waiting_nodes;
       if (view.request == nullptr || node->request->created < view.request->created)
         view.request = node->request.item;
+    } else if (node->is_queued_alone()) {
+      ++view.waiting_nodes;
+      view.alone = node->alone.item;
     }
   }
   return view;
 }
 
 std::string waiting_text(const Round& round, const Job& job, const JobView& view) {
-  const ResizeRequest& request = *view.request;
   WaitingNote note{.vms = view.waiting_nodes,
                    .region = round.config.region,
-                   .since = request.created,
-                   .attempt = request_attempt(request),
+                   .since = waits_since(round, &job, round.shot.now),
+                   .attempt = 1,
                    .now = round.shot.now};
-  if (request.last_attempt) {
-    note.estimate = request.last_attempt->estimated_availability;
-    note.reason_code = request.last_attempt->code;
-    note.reason = request.last_attempt->message;
+  const ProviderError* reason = nullptr;
+  if (view.request != nullptr) {
+    note.since = view.request->created;
+    note.attempt = request_attempt(*view.request);
+    if (view.request->last_attempt) reason = &*view.request->last_attempt;
+  } else if (view.alone->last_error) {
+    reason = &*view.alone->last_error;
+  }
+  if (reason != nullptr) {
+    note.estimate = reason->estimated_availability;
+    note.reason_code = reason->code;
+    note.reason = reason->message;
   }
   std::string text = note_waiting(note);
   const RunDuration run = run_duration(round.config.nodesets[*view.nodeset], job.time_limit);
@@ -66,10 +79,18 @@ std::string waiting_text(const Round& round, const Job& job, const JobView& view
   return text;
 }
 
+/// Empty: nothing is known, or lease_warning has the word.
+std::string running_text(const Round& round, const Job& job) {
+  const auto lease = lease_of(round.picture, job);
+  if (!lease || is_warning_due(round, job, *lease)) return {};
+  const auto overrun = overrun_of(job, *lease);
+  return overrun ? note_overrun(*overrun) : note_running(lease->ends);
+}
+
 /// Empty: nothing to say.
 std::string text_for(const Round& round, const Job& job, const JobView& view) {
-  if (view.request != nullptr) return waiting_text(round, job, view);
-  if (view.vms == view.ours && view.ends) return note_running(*view.ends);
+  if (view.request != nullptr || view.alone != nullptr) return waiting_text(round, job, view);
+  if (view.vms == view.ours) return running_text(round, job);
   if (const auto turn = round.turn_notes.find(job.id); turn != round.turn_notes.end())
     return turn->second;
   for (const NodeName& name : job.nodes) {
@@ -86,6 +107,7 @@ std::string text_for(const Round& round, const Job& job, const JobView& view) {
 
 void job_note(Round& round) {
   const std::size_t before = round.actions.size();
+  const Seconds pause = pause_of(round.config);
   for (const Job& job : round.shot.jobs.items) {
     if (!job.holds_nodes()) continue;
     if (round.actions.size() - before >= kMostNotes) return;
@@ -96,7 +118,7 @@ void job_note(Round& round) {
     const std::string text = text_for(round, job, view);
     if (text.empty()) continue;
     const auto last = round.memory.notes.find(job.id);
-    if (last != round.memory.notes.end() && round.shot.now - last->second < kPause) continue;
+    if (last != round.memory.notes.end() && round.shot.now - last->second < pause) continue;
     tell(round, Rule::JobNote, "how it stands", job, text);
   }
 }

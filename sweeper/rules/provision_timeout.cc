@@ -64,7 +64,7 @@ void give_up(Round& round, const NodesetConfig& nodeset, const std::vector<const
 }
 
 /// A request that was renewed, or that follows another, began to wait with its job.
-TimePoint waits_since(const ResizeRequest& request, const std::vector<const Job*>& jobs) {
+TimePoint began_to_wait(const ResizeRequest& request, const std::vector<const Job*>& jobs) {
   TimePoint since = request.created;
   if (request_way(request) == RequestWay{}) return since;
   for (const Job* job : jobs) {
@@ -77,7 +77,7 @@ bool is_over(const NodesetConfig& nodeset, Seconds waited) {
   return nodeset.provision_timeout > Seconds{0} && waited >= nodeset.provision_timeout;
 }
 
-/// VMs that are asked for without a request: since the job is seen to wait.
+/// VMs that are asked for without a request, or that cannot be asked for now.
 void look_at_jobs(Round& round) {
   for (const Job& job : round.shot.jobs.items) {
     if (!job.holds_nodes() || !job.is_configuring) continue;
@@ -93,9 +93,10 @@ void look_at_jobs(Round& round) {
     }
     if (waiting == nullptr || !round.is_free(waiting->name)) continue;
     const NodesetConfig& nodeset = round.nodeset_of(*waiting);
-    if (nodeset.mode == Mode::Queued) continue;
     const Sighting& seen = round.see(Rule::ProvisionTimeout, fmt::format("job {}", job.id));
-    if (is_over(nodeset, seen.age())) give_up(round, nodeset, {&job});
+    const TimePoint since = waits_since(round, &job, seen.first);
+    if (seen.is_twice() && is_over(nodeset, round.shot.now - since))
+      give_up(round, nodeset, {&job});
   }
 }
 
@@ -113,7 +114,7 @@ void provision_timeout(Round& round) {
       const std::vector<const Job*> jobs = jobs_on(round.picture, request.nodes);
       // Nobody waits for a static node: cancelling would only lose its place in the queue.
       if (request.created == TimePoint{} || jobs.empty() ||
-          !is_over(nodeset, round.shot.now - waits_since(request, jobs)) || round.spend(1) == 0)
+          !is_over(nodeset, round.shot.now - began_to_wait(request, jobs)) || round.spend(1) == 0)
         continue;
       cancel_request(
           round, Rule::ProvisionTimeout, why_over(nodeset), {.item = &request, .group = &group});

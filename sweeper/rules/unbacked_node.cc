@@ -104,10 +104,13 @@ void revive(Round& round) {
             UpdateNodes{.request = NodeRequest::Idle, .nodes = std::move(nodes), .reason = {}});
 }
 
-/// An admin has taken it out of service, with a reason that is not ours.
-bool is_set_aside(const Node& node) {
-  const bool is_foreign = !node.reason.empty() && node.reason.rfind(kNotePrefix, 0) != 0;
-  return is_foreign && is_draining(node);
+/// An admin has taken it out of service, or unhealthy_node has given up on it; not for something
+/// that the next VM mends.
+bool is_set_aside(const Round& round, const NodePicture& node) {
+  const std::string& reason = node.node->reason;
+  const bool is_foreign = !reason.empty() && !reason.starts_with(kNotePrefix);
+  const bool is_meant = is_foreign || reason.starts_with(kGaveUp);
+  return is_meant && is_draining(*node.node) && !is_to_repair(round, node);
 }
 
 /// Powering down takes an admin's drain away: it is put back when the node is off.
@@ -163,14 +166,16 @@ Lost find_lost(Round& round) {
   Lost lost;
   for (const NodePicture* node : found.gone) {
     const Sighting& seen = round.see(Rule::UnbackedNode, node->name.text);
-    if (!seen.is_twice()) continue;
-    const bool is_doubtful = !is_at_end(round, *node) && (are_many || has_no_group(round, *node));
+    // What was to end and is gone needs no second look, if the list of its group is there.
+    const bool is_lone = has_no_group(round, *node);
+    if (!seen.is_twice() && (!is_at_end(round, *node) || is_lone)) continue;
+    const bool is_doubtful = !is_at_end(round, *node) && (are_many || is_lone);
     if (is_doubtful && seen.age() < kDoubt) continue;
     const bool has_work = is_busy(*node);
     if (!has_work && is_power_down_requested(*node->node)) continue;
     if (round.spend(1) == 0) continue;
     round.claim(node->name);
-    if (is_set_aside(*node->node)) round.memory.drains[node->name] = node->node->reason;
+    if (is_set_aside(round, *node)) round.memory.drains[node->name] = node->node->reason;
     (has_work ? lost.busy : lost.idle)[why_gone(round, *node)].push_back(node->name);
   }
   return lost;

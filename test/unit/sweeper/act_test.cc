@@ -299,3 +299,89 @@ TEST_CASE("act: when slurmctld goes away in the middle the rest is not tried") {
               UpdateNodes{.request = NodeRequest::PowerUp, .nodes = nodes("a", 1, 1)})});
   CHECK(report.failed == 1);
 }
+
+TEST_CASE("act: a warning is the signal, a line in the output and, last, the comment") {
+  Stage stage;
+  stage.scene.running_job(7, "a-0");
+  stage.settle();
+  const auto warn = action(Rule::LeaseEnd,
+                           WarnJob{.job = 7,
+                                   .signal = 23,
+                                   .line = "flex: soon",
+                                   .comment = "flex: warned",
+                                   .ends = stage.scene.shot.now + Seconds{60},
+                                   .restart_count = 1});
+  SECTION("all of it") {
+    CHECK(stage.carry_out({warn}).done == 1);
+    REQUIRE(stage.slurm.updates.size() == 3);
+    CHECK(stage.slurm.updates[0].signal == 23);
+    CHECK(stage.slurm.updates[1].text == "flex: soon");
+    CHECK(stage.slurm.updates[2].what == "admin_comment");
+    CHECK(stage.scene.memory.warned.at(7).restart_count == 1);
+    CHECK(stage.has_logged("rule=lease_end what=warn_job job=7 text=\"flex: warned\""));
+  }
+  SECTION("without a line it is one still") {
+    stage.slurm.fail_next("notify_job", {ErrorKind::Precondition, "no output"});
+    CHECK(stage.carry_out({warn}).done == 1);
+    CHECK(stage.scene.memory.warned.contains(7));
+  }
+  SECTION("without the signal or the comment it is tried again") {
+    const char* method = GENERATE("signal_job", "set_admin_comment");
+    stage.slurm.fail_next(method, {ErrorKind::Retry, "away"});
+    CHECK(stage.carry_out({warn}).failed == 1);
+    CHECK(stage.scene.memory.warned.empty());
+  }
+  SECTION("a job that is over is no failure") {
+    stage.slurm.jobs.clear();
+    const ActReport report = stage.carry_out({warn});
+    CHECK(report.failed == 0);
+    CHECK(report.again == 1);
+  }
+  SECTION("none is asked for") {
+    Action silent = warn;
+    std::get<WarnJob>(silent.what).signal = 0;
+    stage.carry_out({silent});
+    CHECK(stage.slurm.updates[0].what == "notify");
+  }
+}
+
+TEST_CASE("act: a reservation ends up as it is wanted, whatever became of it since the look") {
+  Stage stage;
+  stage.settle();
+  const Reservation wanted{.name = "flex-eol-20270115T1000",
+                           .nodes = nodes("a", 2),
+                           .start = TimePoint{Seconds{100}},
+                           .end = TimePoint{Seconds{200}}};
+  const bool is_new = GENERATE(true, false);
+  const bool is_there = GENERATE(true, false);
+  if (is_there) {
+    stage.slurm.reservations.push_back(wanted);
+    stage.slurm.reservations.back().nodes = nodes("a", 1, 3);
+  }
+  const ActReport report =
+      stage.carry_out({action(Rule::LeaseEnd, SetReservation{wanted, is_new})});
+  CHECK(report.done == 1);
+  REQUIRE(stage.slurm.reservations.size() == 1);
+  CHECK(stage.slurm.reservations[0].nodes == wanted.nodes);
+  CHECK(stage.slurm.reservations[0].start == wanted.start);
+}
+
+TEST_CASE("act: a reservation is deleted and made anew in this order; one that is gone is gone") {
+  Stage stage;
+  stage.settle();
+  const Reservation wanted{.name = "r",
+                           .nodes = nodes("a", 2),
+                           .start = TimePoint{Seconds{100}},
+                           .end = TimePoint{Seconds{200}}};
+  stage.slurm.reservations.push_back(wanted);
+  const ActReport report =
+      stage.carry_out({action(Rule::LeaseEnd, DeleteReservation{.name = "r"}),
+                       action(Rule::LeaseEnd, SetReservation{wanted, true}),
+                       action(Rule::LeaseEnd, DeleteReservation{.name = "gone"})});
+  CHECK(report.done == 3);
+  REQUIRE(stage.slurm.updates.size() == 2);
+  CHECK(stage.slurm.updates[0].what == "delete_reservation");
+  CHECK(stage.slurm.updates[1].what == "create_reservation");
+  // Neither nodes nor jobs need another look for that.
+  CHECK(std::count(stage.slurm.calls.begin(), stage.slurm.calls.end(), "load_nodes") == 0);
+}

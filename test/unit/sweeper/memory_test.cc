@@ -58,11 +58,20 @@ TEST_CASE("memory is written down and read again") {
   memory.boot_failures["a"] = {.count = 2, .last = at(7)};
   memory.stopped["b"] = {.why = "x", .drained = {{"b-0"}, {"b-1"}}, .is_clearing = true};
   memory.notes[7] = at(6);
+  memory.warned[7] = {.ends = at(60), .restart_count = 2};
+  memory.worked[{"a-3"}] = "123";
+  memory.repairs[{"a-4"}] = {.times = {at(1), at(2)},
+                             .reason = "Xid \"79\"",
+                             .vm = "124",
+                             .is_under_way = true,
+                             .has_given_up = false};
   const auto read = parse_memory(to_text(memory));
   REQUIRE(read);
   CHECK(to_text(*read) == to_text(memory));
   CHECK(read->find("rule", "x y/z")->count == 2);
   CHECK(read->stopped.at("b").drained.size() == 2);
+  CHECK(read->warned.at(7).ends == at(60));
+  CHECK(read->repairs.at({"a-4"}).times.size() == 2);
 }
 
 TEST_CASE("anything else is refused, not believed") {

@@ -76,7 +76,8 @@ TEST_CASE("observe: any list that fails makes the view incomplete") {
     look.cloud.next_error(method, {ErrorKind::Retry, "away"});
     CHECK_FALSE(look.look());
   }
-  for (const char* method : {"refresh_nodes", "refresh_jobs", "refresh_partitions"}) {
+  for (const char* method :
+       {"refresh_nodes", "refresh_jobs", "refresh_partitions", "refresh_reservations"}) {
     Look look;
     look.slurm.fail_next(method, {ErrorKind::Retry, "away"});
     CHECK_FALSE(look.look());

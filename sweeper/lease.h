@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// When a job's VMs end, and what that means for it (pure).
+#pragma once
+
+#include "lib/core/job_note.h"
+#include "sweeper/rules.h"
+
+#include <optional>
+
+namespace flex {
+
+/// The end of a job's VMs: of the one that ends first, in all parts of a heterogeneous job.
+struct JobLease {
+  TimePoint ends{};
+  std::size_t nodeset = 0;  ///< of that VM
+};
+
+/// Nothing if no VM of it is known to end.
+[[nodiscard]] std::optional<JobLease> lease_of(const Picture& picture, const Job& job);
+
+/// It has started and would still run when its VMs end; else nothing.
+[[nodiscard]] std::optional<Overrun> overrun_of(const Job& job, const JobLease& lease);
+
+/// The time for its warning has come: from now on its comment is lease_warning's. Not while it is
+/// suspended: it could do nothing.
+[[nodiscard]] bool is_warning_due(const Round& round, const Job& job, const JobLease& lease);
+
+/// How long before its VM's end a node gets no more jobs: at least two rounds, so that none is
+/// started in between; a minute where rounds are short.
+[[nodiscard]] Seconds drain_lead(const Config& config);
+
+}  // namespace flex

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// lease_end: every VM has a hard end. A job that would run past it must not be put on the node: a
+// maintenance reservation from then on keeps it away, and lets jobs that fit come. One reservation
+// for all VMs that end in the same quarter of an hour, because slurmctld tests each job against
+// each reservation. A node whose VM is gone leaves it at once: a reservation blocks the node that
+// is powered down just as well, and the next VM has another end.
+#include "lib/core/duration.h"
+#include "sweeper/rules.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace flex {
+
+namespace {
+
+constexpr std::string_view kPrefix = "flex-eol-";
+constexpr std::string_view kPattern = "YYYYMMDDTHHMM";
+constexpr Seconds kBucket{15 * 60};
+/// So long after its quarter of an hour a reservation expires if no sweeper deletes it; and a VM
+/// that has not ended by then is left to the rules about nodes.
+constexpr Seconds kAfter{3600};
+/// VMs of one request end within seconds of each other: that is no reason to write again.
+constexpr Seconds kSlack{60};
+
+TimePoint bucket_of(TimePoint time) {
+  return TimePoint{time.time_since_epoch() / kBucket * kBucket};
+}
+
+std::string name_of(TimePoint bucket) {
+  return fmt::format("{}{:%Y%m%dT%H%M}", kPrefix, fmt::gmtime(bucket.time_since_epoch().count()));
+}
+
+/// By its name alone, which must be exactly one that name_of() makes.
+bool is_ours(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return false;
+  const std::string_view stamp = name.substr(kPrefix.size());
+  if (stamp.size() != kPattern.size()) return false;
+  const auto time = parse_time(fmt::format("{}-{}-{}{}:{}:00Z",
+                                           stamp.substr(0, 4),
+                                           stamp.substr(4, 2),
+                                           stamp.substr(6, 2),
+                                           stamp.substr(8, 3),
+                                           stamp.substr(11)));
+  return time && name_of(bucket_of(*time)) == name;
+}
+
+/// When the VM behind the node ends, if jobs must be told apart by it: also while it is stopping,
+/// not for a node that goes down or is off.
+std::optional<TimePoint> end_of(const NodePicture& node) {
+  if (!node.entry || node.entry->is_dead() || node.entry->is_queued() || !node.wants_vm())
+    return std::nullopt;
+  return node.entry->terminates;
+}
+
+/// By name.
+std::map<std::string, Reservation> find_wanted(const Round& round) {
+  std::map<std::string, Reservation> wanted;
+  for (const NodePicture& node : round.picture.nodes()) {
+    const auto end = end_of(node);
+    if (!end || *end + kAfter <= round.shot.now) continue;
+    const TimePoint bucket = bucket_of(*end);
+    Reservation& reservation = wanted[name_of(bucket)];
+    if (reservation.nodes.empty() || *end < reservation.start) reservation.start = *end;
+    reservation.end = bucket + kBucket + kAfter;
+    reservation.nodes.push_back(node.name);
+  }
+  for (auto& [name, reservation] : wanted) {
+    reservation.name = name;
+    reservation.is_maintenance = true;
+    reservation.ignores_jobs = true;
+    // slurmctld makes none that begins in the past.
+    reservation.start = std::max(reservation.start, round.shot.now);
+  }
+  return wanted;
+}
+
+std::vector<NodeName> sorted(std::vector<NodeName> nodes) {
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+bool has_same_nodes(const Reservation& wanted, const Reservation& there) {
+  return sorted(wanted.nodes) == sorted(there.nodes);
+}
+
+bool begins_in_time(const Reservation& wanted, const Reservation& there, TimePoint now) {
+  const bool is_now = wanted.start <= now;
+  return there.start <= wanted.start && (is_now || wanted.start - there.start < kSlack);
+}
+
+void set(Round& round, const Reservation& wanted, bool is_new) {
+  round.add(Rule::LeaseEnd,
+            is_new ? "jobs that would run past the end of these VMs stay away"
+                   : "other VMs end in this quarter of an hour",
+            SetReservation{.reservation = wanted, .is_new = is_new});
+}
+
+void mend(Round& round, const Reservation& wanted, const Reservation& there) {
+  if (has_same_nodes(wanted, there) && begins_in_time(wanted, there, round.shot.now)) return;
+  if (there.start > round.shot.now) return set(round, wanted, false);
+  // The start of one that has begun cannot be changed.
+  round.add(Rule::LeaseEnd,
+            "it has begun and is made anew for the VMs that are left",
+            DeleteReservation{.name = wanted.name});
+  set(round, wanted, true);
+}
+
+}  // namespace
+
+void lease_end(Round& round) {
+  std::map<std::string, Reservation> wanted = find_wanted(round);
+  for (const Reservation& there : round.shot.reservations.items) {
+    if (!is_ours(there.name)) continue;
+    const auto found = wanted.find(there.name);
+    if (found == wanted.end()) {
+      round.add(Rule::LeaseEnd, "none of its VMs is left", DeleteReservation{.name = there.name});
+      continue;
+    }
+    mend(round, found->second, there);
+    wanted.erase(found);
+  }
+  for (const auto& [name, reservation] : wanted) set(round, reservation, true);
+}
+
+}  // namespace flex
