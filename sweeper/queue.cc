@@ -26,7 +26,9 @@ std::size_t room_for_requests(std::size_t most, const RequestQuota& quota, std::
   const std::size_t allowed = most > active ? most - active : 0;
   if (quota.limit == 0) return allowed;
   const std::size_t freed = quota.limit > active ? quota.limit - active : 0;
-  return std::min(allowed, freed + quota.probes);
+  // Not both: calls go out side by side, and one too many might be taken before one that waits
+  // longer.
+  return std::min(allowed, freed > 0 ? freed : quota.probes);
 }
 
 void learn(RequestQuota& quota, const TurnsTaken& turns, std::size_t most) {
@@ -36,9 +38,9 @@ void learn(RequestQuota& quota, const TurnsTaken& turns, std::size_t most) {
     quota = {.limit = std::max<std::size_t>(active, 1), .probes = 1};
     return;
   }
-  if (quota.limit == 0) return;
-  quota.limit = std::max(quota.limit, active);
-  if (turns.taken > 0) quota.probes *= 2;
+  if (quota.limit == 0 || active <= quota.limit) return;
+  quota.limit = active;
+  quota.probes *= 2;
   if (quota.limit >= most || quota.probes >= most) quota = {};
 }
 

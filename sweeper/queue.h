@@ -33,7 +33,7 @@ struct Turn {
 [[nodiscard]] std::size_t count_active_requests(const Snapshot& shot);
 
 /// How many requests may be made now: what the config allows beside the `active` ones. Where Google
-/// has refused one before that: as many as have become free since, and a few more to find out.
+/// has refused one before that: as many as have become free since; if none has, a few to find out.
 [[nodiscard]] std::size_t room_for_requests(std::size_t most,
                                             const RequestQuota& quota,
                                             std::size_t active);
@@ -45,8 +45,8 @@ struct TurnsTaken {
   std::size_t refused = 0;  ///< because too many are active
 };
 
-/// After a refusal there is room for no more than there are now. From then on one more is tried in
-/// a round, then two, four, … until the next refusal: others may have left the region.
+/// After a refusal there is room for no more than there are now. From then on one more is tried,
+/// and where that is taken two, four, … until the next refusal: others may have left the region.
 void learn(RequestQuota& quota, const TurnsTaken& turns, std::size_t most);
 
 }  // namespace flex

@@ -60,9 +60,9 @@ class Desk:
 
     def asked(self, nodeset, *options):
         """A job whose request has been asked for, well or not; its id. What was a fault has struck."""
-        before = len(self.emulator.calls("resizeRequests.insert"))
         job = self.submit(nodeset, *options)
-        self.cluster.wait_for(lambda: len(self.emulator.calls("resizeRequests.insert")) > before, 40,
+        self.cluster.wait_for(lambda: [call for call in self.emulator.calls("resizeRequests.insert")
+                                       if call["body"]["name"].startswith(f"j{job}-")], 40,
                               f"the request of job {job}")
         self.emulator.wait(operations=0)
         return job

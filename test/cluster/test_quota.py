@@ -94,6 +94,12 @@ def crowd(build):
             crowd.stop()
 
 
+@pytest.fixture(autouse=True)
+def usual_quota(crowd):
+    """What one test sets is not the next one's trouble."""
+    crowd.emulator.config(quota={"ACTIVE_RESIZE_REQUESTS": MOST})
+
+
 def test_jobs_beyond_the_quota_wait_their_turn_and_all_run(crowd):
     cluster, emulator = crowd.cluster, crowd.emulator
     crowd.submit(MOST)

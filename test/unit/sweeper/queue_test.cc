@@ -51,10 +51,10 @@ TEST_CASE("queue: room is what the config allows beside the active ones") {
   CHECK(room_for_requests(100, {}, 120) == 0);
 }
 
-TEST_CASE("queue: where Google was full, as many as became free and one more") {
+TEST_CASE("queue: where Google was full, as many as became free, or one to find out") {
   const RequestQuota quota{.limit = 10, .probes = 1};
   CHECK(room_for_requests(100, quota, 10) == 1);
-  CHECK(room_for_requests(100, quota, 7) == 4);
+  CHECK(room_for_requests(100, quota, 7) == 3);
   CHECK(room_for_requests(8, quota, 7) == 1);
 }
 
@@ -71,7 +71,10 @@ TEST_CASE("queue: a refusal is learned, and found out to be over step by step") 
   learn(quota, {.active = 8, .taken = 1, .refused = 1}, 100);
   CHECK(quota.limit == 9);
   CHECK(quota.probes == 1);
-  for (int i = 0; i < 7; ++i) learn(quota, {.active = 9, .taken = 1, .refused = 0}, 100);
+  learn(quota, {.active = 6, .taken = 3, .refused = 0}, 100);
+  CHECK(quota.probes == 1);
+  for (std::size_t i = 0; i < 7; ++i)
+    learn(quota, {.active = 9 + i, .taken = 1, .refused = 0}, 100);
   CHECK(quota.limit == 0);
   learn(quota, {.active = 0, .taken = 0, .refused = 1}, 100);
   CHECK(quota.limit == 1);
