@@ -15,7 +15,6 @@ namespace {
 /// node that one rule has taken up is left alone by those after it.
 // clang-format off
 constexpr void (*kRules[])(Round&) = {
-<<<<<<< HEAD
     unbacked_node,
     unhealthy_node,
     lease_end,
@@ -36,15 +35,8 @@ constexpr void (*kRules[])(Round&) = {
     finished_request,
     empty_mig,
     unused_policy,
-=======
-    unbacked_node,     unhealthy_node, lease_end,        lease_warning,    spent_node,
-    provision_timeout, stale_request,  surplus_request,  failed_request,   boot_timeout,
-    orphan_instance,   stockout,       resubmit,         unrequested_node, static_node,
-    take_turns,        keep_waiting,   finished_request, empty_mig,        unused_policy,
->>>>>>> quota
     job_note,
 };
-
 // clang-format on
 
 /// What is remembered of jobs, nodes and nodesets that are over.

@@ -67,20 +67,11 @@ Turn make_turn(const Round& round,
                std::string why,
                std::vector<NodeName> nodes,
                TimePoint first_seen) {
-<<<<<<< HEAD
-  Turn turn{.rule = rule, .why = std::move(why), .nodes = std::move(nodes), .since = first_seen};
-  const NodePicture& node = *round.picture.find(turn.nodes.front());
-  if (node.jobs.empty()) return turn;
-  const Job& job = *node.jobs.front();
-  turn.job = job.id;
-  turn.since = waits_since(round, &job, first_seen);
-=======
   const NodePicture& node = *round.picture.find(nodes.front());
   const Job* const job = node.jobs.empty() ? nullptr : node.jobs.front();
   Turn turn{.rule = rule, .why = std::move(why), .nodes = std::move(nodes)};
   turn.job = job == nullptr ? 0 : job->id;
   turn.since = waits_since(round, job, first_seen);
->>>>>>> quota
   return turn;
 }
 
