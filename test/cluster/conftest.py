@@ -114,3 +114,24 @@ def still(build):
     with still.cluster:
         still.start()
         yield still
+
+
+@pytest.fixture(scope="module")
+def crash_results(build, request):
+    """The crash matrix of the module's scenes, those that are tested."""
+    from crash_matrix import Matrix, Results
+    chosen = {item.callspec.params["scene"] for item in request.session.items
+              if item.module is request.module and hasattr(item, "callspec")}
+    plugins = request.config.pluginmanager
+
+    def tell(line):
+        with plugins.getplugin("capturemanager").global_and_fixture_disabled():
+            plugins.getplugin("terminalreporter").write_line(line)
+
+    scenes = [scene for scene in request.module.SCENES if scene.name in chosen]
+    matrix = Matrix(build, large=3 if any(scene.size > 4 for scene in scenes) else 0)
+    try:
+        matrix.start()
+        yield Results(matrix, scenes, tell, all_looks=getattr(request.module, "ALL_LOOKS", True))
+    finally:
+        matrix.close()

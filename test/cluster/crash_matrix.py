@@ -28,6 +28,7 @@ class Call:
     method: str
     number: int
     round: int = 0
+    is_look: bool = False  # before the run's first write
 
     def __str__(self):
         where = f"round-{self.round + 1}:" if self.round else ""
@@ -53,18 +54,31 @@ class Outcome:
         return f"{self.name}\n  " + "\n  ".join(self.complaints) + f"\n{self.story}"
 
 
+def is_write(entry):
+    return not entry["method"].rpartition(".")[2].startswith(READS)
+
+
 def calls_of(journal, number=0):
     """Every call of a run, known by its method: side by side, they come in any order."""
     seen = Counter()
     calls = []
+    is_look = True
     for entry in journal:
-        calls.append(Call(entry["method"], seen[entry["method"]], number))
+        is_look = is_look and not is_write(entry)
+        calls.append(Call(entry["method"], seen[entry["method"]], number, is_look))
         seen[entry["method"]] += 1
     return calls
 
 
-def is_write(entry):
-    return not entry["method"].rpartition(".")[2].startswith(READS)
+def without_looks(outcomes):
+    """Their calls; of the looks, which are the same in all scenes of a program, each only once."""
+    seen = set()
+    for outcome in outcomes:
+        for call in outcome.calls:
+            look = (outcome.scene.program, call.method)
+            if not call.is_look or look not in seen:
+                yield outcome, call
+            seen.add(look)
 
 
 def run_clean(stage):
@@ -172,6 +186,22 @@ class Crew:
             free.put(worker)
 
 
+class Results:
+    """The outcomes of all scenes that are to be tested, by scene. All run at once: mostly they wait."""
+
+    def __init__(self, matrix, scenes, tell, **options):
+        self.cluster = matrix  # whose logs are saved
+        self.outcomes = {scene.name: [] for scene in scenes}
+        for outcome in matrix.run(scenes, tell, **options):
+            self.outcomes[outcome.scene.name].append(outcome)
+
+    def check(self, scene):
+        outcomes = self.outcomes[scene]
+        assert len(outcomes) > len(KINDS), outcomes
+        failed = [outcome for outcome in outcomes if outcome.complaints]
+        assert not failed, f"{len(failed)} of {len(outcomes)} cases:\n" + "\n".join(map(str, failed))
+
+
 class Matrix:
     """The cluster and its workers; `run` gives the outcomes of all cases of the scenes."""
 
@@ -195,7 +225,8 @@ class Matrix:
         text = self.cluster.slurm("scontrol", "-o", "show", "nodes").stdout
         return sum("POWERING_UP" in line for line in text.splitlines())
 
-    def run(self, scenes, tell=print):
+    def run(self, scenes, tell=print, *, all_looks=True):
+        """`all_looks`: trouble also where a scene only looks, as others do."""
         began = time.monotonic()
         tell("")
         with Crew(self.workers) as crew:
@@ -203,8 +234,10 @@ class Matrix:
             for outcome in clean:
                 tell(f"  {outcome.scene.name}: {len(outcome.calls)} calls: " +
                      ", ".join(str(call) for call in outcome.calls))
+            calls = [(outcome, call) for outcome in clean for call in outcome.calls]
             outcomes = clean + crew.run([(run_case, outcome.scene, call, kind, outcome.rounds)
-                                         for outcome in clean for call in outcome.calls for kind in KINDS])
+                                         for outcome, call in (calls if all_looks else without_looks(clean))
+                                         for kind in KINDS])
         for kind, count in Counter(outcome.kind for outcome in outcomes).items():
             failed = sum(bool(outcome.complaints) for outcome in outcomes if outcome.kind == kind)
             tell(f"  {kind:<12} {count:>4} cases, {failed} failed")

@@ -13,7 +13,7 @@ from harness.emulator import Emulator
 # What a round costs grows with slurmctld's nodes: only some workers have the large nodesets.
 SMALL = (("up", 1), ("up", 4), ("pair", 4), ("off", 1), ("off", 4))
 LARGE = (("up", 64), ("off", 64))
-MINUTES, MARGIN = 30, 15
+MARGIN = 15
 PAUSE = 1.1         # graces are set to 1 s
 
 
@@ -38,10 +38,14 @@ class Worker:
     def __init__(self, number, nodesets, build):
         settings = {"partition": {"ResumeTimeout": "36000", "SuspendTime": "36000"}, "boots": False}
         self.number = number
+        # Its VMs end in a half hour of their own: the sweepers of all workers keep reservations in one slurmctld.
+        self.minutes = 30 * (number + 1)
+        self.seconds = (self.minutes + MARGIN) * 60
         self.nodesets = {(side, size): Nodeset(f"w{number}{side}{size}", size, **settings)
                          for side, size in nodesets}
         self.emulator = Emulator(build / "emulator" / "flex-gce-emulator", f"emulator-{number}", hook=[],
-                                 operation_ms=20, boot_delay_ms=20)
+                                 operation_ms=20, boot_delay_ms=20,
+                                 templates=[{"name": "flex-template", "max_run_duration": self.seconds}])
         self.jobs = {}
         self.stages = {}
 
@@ -52,7 +56,7 @@ class Worker:
                                          json.dumps(self.emulator.key_file()), 0o600)
         for (side, size), nodeset in self.nodesets.items():
             parts = {"up": 1, "pair": 2, "off": 0}[side]
-            self.jobs[side, size] = [cluster.sbatch("-p", nodeset.name, f"-N{size // parts}", f"--time={MINUTES}")
+            self.jobs[side, size] = [cluster.sbatch("-p", nodeset.name, f"-N{size // parts}", f"--time={self.minutes}")
                                      for _ in range(parts)]
 
     def stage(self, scene):
@@ -70,7 +74,7 @@ class Stage:
         self.nodeset = worker.nodesets[scene.side, scene.size]
         self.nodes = self.nodeset.nodes
         self.jobs = {job: self.cluster.job_nodes(job) for job in worker.jobs[scene.side, scene.size]}
-        self.seconds = (MINUTES + MARGIN) * 60
+        self.seconds = worker.seconds
         name = f"{worker.number}-{scene.name}"
         self.state_dir = self.cluster.dir / "run" / f"sweeper-{name}"
         self.log = self.cluster.dir / "log" / f"crash-{name}.log"
