@@ -3,7 +3,7 @@
 them, on the same cluster, and test_health.py asks how they ended."""
 import pytest
 
-from lease_scenes import LEASES, MINE, OTHERS, actions_in, ours, reservations
+from lease_scenes import LEASES, MINE, OTHERS, TRAINING, actions_in, ours, reservations
 from sweeper_site import Moment, is_write
 
 
@@ -35,7 +35,8 @@ def test_a_dry_run_says_exactly_what_the_round_does(leases):
     assert lease_kinds >= {("lease_end", what) for what in (
         "create_reservation", "delete_reservation", "warn_job", "DRAIN", "POWER_DOWN")} | {
             ("unhealthy_node", "POWER_DOWN"), ("unhealthy_node", "DRAIN")}
-    assert lease_kinds <= foretold, lease_kinds - foretold
+    # There was only one warning; the next test looks at another.
+    assert lease_kinds - {("lease_end", "warn_job")} <= foretold, lease_kinds - foretold
 
 
 def kind(line):
@@ -44,12 +45,25 @@ def kind(line):
     return fields["rule"], fields["what"]
 
 
+def job_to_warn(leases):
+    """It fitted, then its limit was raised; and its VM's end, hours away, is near by a new setting."""
+    cluster = leases.cluster
+    job = cluster.sbatch("-p", "sick", "-w", "sick-0", "--time=5", script=TRAINING)
+    cluster.wait_for(lambda: "began" in cluster.output(job), 60, "a job on a static node")
+    cluster.scontrol("update", f"jobid={job}", "timelimit=1-0")
+    settings = cluster.flex_config
+    settings["nodesets"]["sick"]["lease_warning"] = "6h"
+    cluster.write_flex_config(settings)
+    return job
+
+
 def test_a_dry_run_changes_nothing(leases):
-    """With a reservation missing, one too many and a node to be drained: said, and not done."""
+    """With a reservation missing, one too many and a job to be warned: said, and not done."""
     leases.wait_all()
     leases.rounds.stop()
     cluster, emulator = leases.cluster, leases.emulator
     cluster.wait_for(lambda: cluster.sweep().returncode == 0 and Moment(cluster).is_up("sick-0"), 30, "a quiet moment")
+    job = job_to_warn(leases)
     stray = "flex-eol-20310101T0000"
     missing = [name for name, nodes in ours(cluster).items() if "sick-0" in nodes]
     assert len(missing) == 1
@@ -61,12 +75,17 @@ def test_a_dry_run_changes_nothing(leases):
     said = actions_in(cluster.sweep("--dry-run").stdout)
     assert [line for line in said if "what=delete_reservation" in line and stray in line]
     assert [line for line in said if "what=create_reservation" in line and missing[0] in line]
+    assert [line for line in said if "what=warn_job" in line and f"job={job} " in line]
     assert reservations(cluster) == before
+    assert "warned" not in Moment(cluster).comment(job) and "saved" not in cluster.output(job)
     assert (cluster.sweeper_dir / "memory.json").read_bytes() == memory
     assert not [call for call in emulator.journal()[calls:] if is_write(call)]
     cluster.sweep()
     assert stray not in reservations(cluster)
     assert "sick-0" in ours(cluster)[missing[0]]
+    assert "flex: warned" in Moment(cluster).comment(job)
+    cluster.wait_for(lambda: "saved" in cluster.output(job), 10, "the signal to arrive")
+    cluster.scancel(job)
 
 
 def test_reservations_of_others_are_as_they_were(leases):
