@@ -71,6 +71,10 @@ using Handler = Reply (*)(World&, const Call&);
 [[nodiscard]] std::string path_of(const Place& place,
                                   const std::string& collection,
                                   const std::string& name);
+/// The template's with what the VM is asked with merged into it.
+[[nodiscard]] Json scheduling_of(const World& world,
+                                 const Json& body,
+                                 const std::string& template_key);
 [[nodiscard]] Json to_json(const World& world, const Group& group);
 [[nodiscard]] Json to_json(const World& world, const Group& group, const Request& request);
 [[nodiscard]] Json to_json(const World& world,

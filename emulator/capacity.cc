@@ -121,43 +121,4 @@ Json World::capacity_problem(const std::vector<std::string>& zones,
   return error;
 }
 
-void World::place_vms(Operation& operation) {
-  const Json& plan = operation.plan;
-  const auto wanted = static_cast<std::int64_t>(operation.names.size());
-  const std::int64_t least = int_of(member(plan, "min")).value_or(wanted);
-  std::string chosen;
-  std::vector<std::string> zones;
-  for (const Json& zone : member(plan, "zones")) zones.push_back(zone.get<std::string>());
-  const std::string key = text_of(plan, "template");
-  for (const std::string& zone : zones)
-    if (chosen.empty() && free_slots(zone) >= std::min(wanted, least)) chosen = zone;
-  const auto quota = quota_problem(operation.place.project,
-                                   zones.empty() ? std::string() : region_of(zones.front()),
-                                   key,
-                                   wanted);
-  if (quota || chosen.empty()) {
-    operation.error = quota ? *quota : capacity_problem(zones, key, wanted);
-    return;
-  }
-  std::int64_t made = 0;
-  for (const std::string& name : operation.names) {
-    if (free_slots(chosen) <= 0) break;
-    if (vms.contains(Place{operation.place.project, "zones/" + chosen}.key(name))) continue;
-    make_vm({.project = operation.place.project,
-             .zone = chosen,
-             .name = name,
-             .template_key = key,
-             .run_seconds = int_of(member(plan, "run_seconds")).value_or(0),
-             .body = member(plan, "body")});
-    ++made;
-  }
-  if (flag_of(plan, "bulk"))
-    operation.metadata = Json{{"perLocationStatus",
-                               {{"zones/" + chosen,
-                                 {{"status", "DONE"},
-                                  {"targetVmCount", wanted},
-                                  {"createdVmCount", made},
-                                  {"failedToCreateVmCount", wanted - made}}}}}};
-}
-
 }  // namespace flex::emulator

@@ -103,6 +103,9 @@ Reply groups_resize(World& world, const Call& call) {
 Reply groups_create_instances(World& world, const Call& call) {
   Group* group = group_of(world, call);
   if (group == nullptr) return not_found(group_path(call));
+  if (!group->is_ready || group->is_deleting)
+    return refuse(
+        400, "resourceNotReady", fmt::format("The resource '{}' is not ready", group_path(call)));
   const Json& list = member(call.body, "instances");
   if (!list.is_array() || list.empty())
     return refuse(400, "required", "Required field 'instances' not specified");
@@ -113,7 +116,8 @@ Reply groups_create_instances(World& world, const Call& call) {
   for (const Json& item : list) {
     const std::string name = text_of(item, "name");
     if (!is_rfc1035(name)) return invalid(fmt::format("Invalid instance name '{}'.", name));
-    if (group->members.contains(name))
+    if (group->members.contains(name) ||
+        std::find(spec.names.begin(), spec.names.end(), name) != spec.names.end())
       return invalid(fmt::format("Instance '{}' already exists in the group.", name));
     spec.names.push_back(name);
   }

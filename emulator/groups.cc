@@ -93,6 +93,12 @@ Reply groups_insert(World& world, const Call& call) {
                     url));
   const auto zones = zones_of(world, group.place, call.body);
   if (!zones) return invalid("Invalid value for field 'resource.distributionPolicy.zones'.");
+  const std::string policy = text_of(member(call.body, "resourcePolicies"), "workloadPolicy");
+  if (!policy.empty() && !world.policies.contains(group.place.key(last_part(policy))))
+    return invalid(
+        fmt::format("Invalid value for field 'resource.resourcePolicies.workloadPolicy': '{}'. The "
+                    "resource was not found.",
+                    policy));
   const std::int64_t size = int_of(member(call.body, "targetSize")).value_or(0);
   if (size < 0 || size > max_group_size(group))
     return refuse(400,

@@ -47,29 +47,43 @@ std::optional<Reply> bulk_names(const Json& body, std::vector<std::string>& name
   return std::nullopt;
 }
 
-Json bulk_zones(const World& world, const Call& call) {
+/// The zones that a bulkInsert may choose from: those it lists, or all of the region, without those
+/// it denies. A preference ALLOW is what every zone has anyway. Nothing: one that does not exist.
+std::optional<Json> bulk_zones(const World& world, const Call& call) {
   if (call.place().is_zonal()) return Json::array({call.place().location()});
-  Json zones = Json::array();
-  const Json& locations = member(member(call.body, "locationPolicy"), "locations");
   const auto all = world.settings.regions.find(call.place().location());
-  if (all == world.settings.regions.end()) return zones;
-  bool is_restricted = false;
-  for (const auto& [key, value] : locations.items())
-    is_restricted = is_restricted || text_of(value, "preference") == "ALLOW";
-  for (const std::string& zone : all->second) {
-    const std::string wish = text_of(member(locations, "zones/" + zone), "preference");
-    if (wish != "DENY" && (!is_restricted || wish == "ALLOW")) zones.push_back(zone);
+  if (all == world.settings.regions.end()) return std::nullopt;
+  const Json& policy = member(call.body, "locationPolicy");
+  std::vector<std::string> wanted;
+  for (const Json& item : member(policy, "zones")) {
+    const std::string url = text_of(item, "zone");
+    wanted.push_back(url.substr(url.rfind('/') + 1));
+    if (std::find(all->second.begin(), all->second.end(), wanted.back()) == all->second.end())
+      return std::nullopt;
+  }
+  Json zones = Json::array();
+  for (const std::string& zone : wanted.empty() ? all->second : wanted) {
+    const Json& location = member(member(policy, "locations"), "zones/" + zone);
+    if (text_of(location, "preference") != "DENY") zones.push_back(zone);
   }
   return zones;
 }
 
-std::int64_t run_seconds_of(const World& world, const Json& body, const std::string& template_key) {
-  const auto own = duration_of(member(member(body, "scheduling"), "maxRunDuration"));
-  if (own) return *own;
-  const auto thing = world.templates.find(template_key);
-  if (thing == world.templates.end()) return 0;
-  const Json& scheduling = member(member(thing->second.body, "properties"), "scheduling");
+std::int64_t run_seconds_of(const Json& scheduling) {
   return duration_of(member(scheduling, "maxRunDuration")).value_or(0);
+}
+
+constexpr std::int64_t kMinRun = 30;
+constexpr std::int64_t kMaxRun = 120LL * 24 * 3600;
+
+std::optional<Reply> check_scheduling(const Json& scheduling) {
+  if (member(scheduling, "maxRunDuration").is_null()) return std::nullopt;
+  const std::int64_t seconds = run_seconds_of(scheduling);
+  if (seconds < kMinRun || seconds > kMaxRun)
+    return invalid(fmt::format("'maxRunDuration' is from {} s to {} s.", kMinRun, kMaxRun));
+  if (text_of(scheduling, "instanceTerminationAction").empty())
+    return invalid("'maxRunDuration' needs 'instanceTerminationAction'.");
+  return std::nullopt;
 }
 
 }  // namespace
@@ -126,7 +140,7 @@ Reply instances_insert(World& world, const Call& call) {
   operation.fault = call.operation_fault;
   operation.plan = Json{{"zones", Json::array({place.location()})},
                         {"template", key},
-                        {"run_seconds", run_seconds_of(world, call.body, key)},
+                        {"run_seconds", run_seconds_of(scheduling_of(world, call.body, key))},
                         {"body", call.body}};
   return {.status = 200, .body = to_json(world, operation)};
 }
@@ -135,8 +149,9 @@ Reply instances_bulk_insert(World& world, const Call& call) {
   std::vector<std::string> names;
   if (auto bad = bulk_names(call.body, names)) return *bad;
   const Place place = call.place();
-  const Json zones = bulk_zones(world, call);
-  if (zones.empty()) return invalid("No zone is allowed by 'locationPolicy'.");
+  const auto zones = bulk_zones(world, call);
+  if (!zones) return invalid("Invalid value for field 'locationPolicy.zones': not of the region.");
+  if (zones->empty()) return invalid("No zone is allowed by 'locationPolicy'.");
   std::string key;
   const std::string url = text_of(call.body, "sourceInstanceTemplate");
   if (!url.empty()) {
@@ -146,7 +161,11 @@ Reply instances_bulk_insert(World& world, const Call& call) {
   }
   Json body = member(call.body, "instanceProperties");
   if (!body.is_object()) body = Json::object();
+  const Json scheduling = scheduling_of(world, body, key);
+  if (auto bad = check_scheduling(scheduling)) return *bad;
   const auto count = static_cast<std::int64_t>(names.size());
+  const std::int64_t least = int_of(member(call.body, "minCount")).value_or(count);
+  if (least < 1 || least > count) return invalid("'minCount' is from 1 to 'count'.");
   Operation& operation =
       world.start_operation({.place = place,
                              .type = "bulkInsert",
@@ -155,10 +174,10 @@ Reply instances_bulk_insert(World& world, const Call& call) {
                              .names = names},
                             call.method->name);
   operation.fault = call.operation_fault;
-  operation.plan = Json{{"zones", zones},
+  operation.plan = Json{{"zones", *zones},
                         {"template", key},
-                        {"min", int_of(member(call.body, "minCount")).value_or(count)},
-                        {"run_seconds", run_seconds_of(world, body, key)},
+                        {"min", least},
+                        {"run_seconds", run_seconds_of(scheduling)},
                         {"bulk", true},
                         {"body", body}};
   return {.status = 200, .body = to_json(world, operation)};

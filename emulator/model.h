@@ -122,6 +122,8 @@ enum class Effect {
   GroupFill,
   VmsPlaced,
   VmGone,
+  ThingMade,
+  ThingGone,
 };
 
 struct Operation {
@@ -138,8 +140,8 @@ struct Operation {
   Json error{};
   Json metadata{};  ///< instancesBulkInsertOperationMetadata
   Effect effect = Effect::None;
-  std::string subject{};             ///< key of the group or VM
-  std::string request{};             ///< resize request in it
+  std::string subject{};             ///< key of the group, VM, template or policy
+  std::string request{};             ///< resize request in it; collection of a thing
   std::vector<std::string> names{};  ///< VMs
   Json plan{};                       ///< of VmsPlaced: zones, min, run_seconds, template, body
   Json fault{};                      ///< error it is to end with

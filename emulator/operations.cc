@@ -127,6 +127,11 @@ void World::apply_effect(Operation& operation) {
     case Effect::VmGone:
       end_vm(operation.subject, VmEnd::Deleted);
       break;
+    case Effect::ThingMade:
+      break;
+    case Effect::ThingGone:
+      things(operation.request).erase(operation.subject);
+      break;
   }
 }
 
@@ -134,6 +139,8 @@ void World::undo_effect(Operation& operation) {
   if (operation.effect == Effect::VmGone) {
     const auto vm = vms.find(operation.subject);
     if (vm != vms.end()) vm->second.status = VmStatus::Running;
+  } else if (operation.effect == Effect::ThingMade) {
+    things(operation.request).erase(operation.subject);
   }
   const auto found = groups.find(operation.subject);
   if (found == groups.end()) return;
@@ -161,7 +168,17 @@ void World::undo_effect(Operation& operation) {
       if (vm != vms.end()) vm->second.status = VmStatus::Running;
       ++group.target_size;
     }
+    fill_group(group.key());
+  } else if (operation.effect == Effect::GroupFill) {
+    for (const std::string& name : operation.names) {
+      const auto entry = group.members.find(name);
+      if (entry != group.members.end() && entry->second.zone.empty()) drop_member(group, name);
+    }
   }
+}
+
+std::map<std::string, Thing>& World::things(const std::string& collection) {
+  return collection == "resourcePolicies" ? policies : templates;
 }
 
 void World::remove_members(Operation& operation) {

@@ -45,11 +45,7 @@ Json actions_of(const Group& group, bool& is_stable) {
 }
 
 Json scheduling_of(const World& world, const Vm& vm) {
-  const auto thing = world.templates.find(vm.template_key);
-  Json scheduling = member(vm.body, "scheduling");
-  if (scheduling.is_null() && thing != world.templates.end())
-    scheduling = member(member(thing->second.body, "properties"), "scheduling");
-  if (!scheduling.is_object()) scheduling = Json::object();
+  Json scheduling = scheduling_of(world, vm.body, vm.template_key);
   if (vm.ends > 0) {
     const auto seconds = static_cast<std::int64_t>(std::llround(vm.ends - vm.created));
     scheduling["maxRunDuration"] = {{"seconds", std::to_string(seconds)}};
@@ -65,6 +61,16 @@ std::string url_of(const std::string& path) {
 
 std::string path_of(const Place& place, const std::string& collection, const std::string& name) {
   return fmt::format("projects/{}/{}/{}/{}", place.project, place.scope, collection, name);
+}
+
+Json scheduling_of(const World& world, const Json& body, const std::string& template_key) {
+  const auto thing = world.templates.find(template_key);
+  Json scheduling = Json::object();
+  if (thing != world.templates.end())
+    scheduling = member(member(thing->second.body, "properties"), "scheduling");
+  if (!scheduling.is_object()) scheduling = Json::object();
+  if (member(body, "scheduling").is_object()) scheduling.merge_patch(member(body, "scheduling"));
+  return scheduling;
 }
 
 Json to_json(const World& world, const Group& group) {

@@ -130,6 +130,25 @@ void World::fill_group(const std::string& key) {
   is_capacity_dirty_ = true;
 }
 
+/// Why an entry waits, if it is not for lack of capacity.
+std::optional<Json> World::wait_reason(const Group& group,
+                                       const std::string& name,
+                                       std::int64_t count) const {
+  const std::string& project = group.place.project;
+  if (auto problem = quota_problem(project, region_name(*this, group), group.template_key, count))
+    return problem;
+  for (const std::string& zone : group.zones) {
+    if (free_slots(zone) < count || !vms.contains(Place{project, "zones/" + zone}.key(name)))
+      continue;
+    return error_json("RESOURCE_ALREADY_EXISTS",
+                      fmt::format("The resource 'projects/{}/zones/{}/instances/{}' already exists",
+                                  project,
+                                  zone,
+                                  name));
+  }
+  return std::nullopt;
+}
+
 void World::fill(Group& group) {
   std::vector<std::string> waiting;
   std::string zone_in_use;
@@ -154,15 +173,20 @@ void World::fill(Group& group) {
   bool is_left = false;
   for (const std::string& name : waiting) {
     const auto need = is_bulk ? static_cast<std::int64_t>(waiting.size()) : 1;
+    const bool has_quota =
+        !quota_problem(group.place.project, region_name(*this, group), group.template_key, need);
     const auto zone =
         std::find_if(group.zones.begin(), group.zones.end(), [&](const std::string& candidate) {
+          if (!has_quota) return false;
           if (is_single && !zone_in_use.empty() && candidate != zone_in_use) return false;
           const bool is_running = is_bulk && candidate == zone_in_use && name != waiting.front();
           return (is_running || free_slots(candidate) >= need) &&
                  !vms.contains(Place{group.place.project, "zones/" + candidate}.key(name));
         });
     if (zone == group.zones.end()) {
-      group.members[name].error = capacity_problem(group.zones, group.template_key, need);
+      group.members[name].error =
+          wait_reason(group, name, need)
+              .value_or(capacity_problem(group.zones, group.template_key, need));
       is_left = true;
       if (is_bulk) break;
       continue;

@@ -48,8 +48,15 @@ Reply insert(World& world, const Call& call, const Sort& sort) {
   const std::uint64_t id = thing.id;
   const Place place = thing.place;
   (world.*sort.map)[key] = std::move(thing);
-  return answer_with(
-      world, call, {.place = place, .type = "insert", .target = path, .target_id = id});
+  return answer_with(world,
+                     call,
+                     {.place = place,
+                      .type = "insert",
+                      .target = path,
+                      .target_id = id,
+                      .effect = Effect::ThingMade,
+                      .subject = key,
+                      .request = sort.collection});
 }
 
 Reply get(World& world, const Call& call, const Sort& sort) {
@@ -95,10 +102,15 @@ Reply remove(World& world, const Call& call, const Sort& sort) {
         fmt::format("The resource '{}' is already being used by '{}'",
                     path,
                     path_of(user->second.place, "instanceGroupManagers", user->second.name)));
-  const std::uint64_t id = found->second.id;
-  (world.*sort.map).erase(found);
-  return answer_with(
-      world, call, {.place = place, .type = "delete", .target = path, .target_id = id});
+  return answer_with(world,
+                     call,
+                     {.place = place,
+                      .type = "delete",
+                      .target = path,
+                      .target_id = found->second.id,
+                      .effect = Effect::ThingGone,
+                      .subject = found->first,
+                      .request = sort.collection});
 }
 
 }  // namespace

@@ -109,6 +109,8 @@ class World {
   /// Key of the template that `url` names (name, partial or full URL), if it exists.
   [[nodiscard]] std::optional<std::string> find_template(const std::string& project,
                                                          const std::string& url);
+  /// Templates or policies, by the collection's name.
+  [[nodiscard]] std::map<std::string, Thing>& things(const std::string& collection);
   /// Makes the templates that the settings declare exist in the project.
   void declare_templates(const std::string& project);
 
@@ -141,6 +143,12 @@ class World {
   void undo_effect(Operation& operation);
   void remove_members(Operation& operation);
   void place_vms(Operation& operation);
+  [[nodiscard]] std::int64_t within_quota(const Operation& operation,
+                                          std::int64_t least,
+                                          std::int64_t wanted) const;
+  [[nodiscard]] std::optional<Json> wait_reason(const Group& group,
+                                                const std::string& name,
+                                                std::int64_t count) const;
   void remove_group(const std::string& key);
   void index_request(const Group& group, const Request& request);
   void forget_old_operations();

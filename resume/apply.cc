@@ -2,11 +2,13 @@
 #include "resume/apply.h"
 
 #include "lib/fleet/groups.h"
+#include "lib/fleet/queue.h"
 #include "lib/gce/errors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <unordered_set>
@@ -19,6 +21,7 @@ namespace {
 /// What the runs of one call share.
 struct Context {
   Cloud& cloud;
+  const std::string& cluster;
   const NameWait& wait;
   std::vector<RequestOutcome>& outcomes;
 
@@ -32,8 +35,8 @@ struct Context {
 class RequestRun : public std::enable_shared_from_this<RequestRun> {
  public:
   /// `is_contested`: another process has just created the group, which may not be ready.
-  RequestRun(Context& context, PlannedRequest plan, bool is_contested)
-      : context_(context), plan_(std::move(plan)), is_contested_(is_contested) {}
+  RequestRun(Context& context, PlannedRequest plan, GroupKind kind, bool is_contested)
+      : context_(context), plan_(std::move(plan)), kind_(kind), is_contested_(is_contested) {}
 
   void start() {
     if (plan_.dead.empty()) return await_names(plan_.awaited.begin(), 0);
@@ -51,8 +54,8 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   using Awaited = std::map<MigName, std::vector<NodeName>>::const_iterator;
 
   void await_names(Awaited next, int tries) {
-    if (next == plan_.awaited.end()) return ask(0);
-    context_.cloud.fetch_instances(
+    if (next == plan_.awaited.end()) return ask();
+    fetch_entries(
         next->first, [self = shared_from_this(), next, tries](Result<std::vector<Instance>> got) {
           const bool is_gone = !got && got.error().kind == ErrorKind::NotFound;
           if (!got && !is_gone)
@@ -67,6 +70,25 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
           self->context_.cloud.after(self->context_.wait.poll,
                                      [self, next, tries] { self->await_names(next, tries + 1); });
         });
+  }
+
+  /// Of a group; without a name: the VMs that are in none.
+  void fetch_entries(const MigName& group, Then<std::vector<Instance>> then) {
+    if (group.empty())
+      context_.cloud.fetch_loose_instances(context_.cluster, std::move(then));
+    else
+      context_.cloud.fetch_instances(group, std::move(then));
+  }
+
+  void ask() {
+    switch (kind_) {
+      case GroupKind::Queued:
+        return ask(0);
+      case GroupKind::Individual:
+        return create(0);
+      case GroupKind::Loose:
+        return insert_bulk();
+    }
   }
 
   static bool are_free(const std::vector<NodeName>& wanted, const std::vector<Instance>& entries) {
@@ -100,10 +122,89 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
     });
   }
 
+  // ---- VMs that come one by one ----
+
+  void create(int tries) {
+    context_.cloud.create_instances(
+        plan_.spec.group,
+        plan_.spec.nodes,
+        [self = shared_from_this(), tries](const Result<Operation>& got) {
+          const Error error = got ? (got->error ? to_error(*got->error) : Error{}) : got.error();
+          if (got && !got->error) return self->accepted(*got);
+          if (error.kind == ErrorKind::AlreadyExists) return self->create_missing(error);
+          if (!self->may_pass(error, tries)) return self->fail(error);
+          self->context_.cloud.after(self->context_.wait.poll,
+                                     [self, tries] { self->create(tries + 1); });
+        });
+  }
+
+  /// Somebody has asked for some of them: ask for the others.
+  void create_missing(const Error& taken) {
+    fetch_entries(plan_.spec.group,
+                  [self = shared_from_this(), taken](const Result<std::vector<Instance>>& got) {
+                    if (!got) return self->fail(got.error().in("looking at VMs of the same names"));
+                    const std::vector<NodeName> missing = missing_of(self->plan_.spec.nodes, *got);
+                    if (missing.empty())
+                      return self->context_.note(self->plan_, RequestResult::Existing, {});
+                    if (missing.size() == self->plan_.spec.nodes.size())
+                      return self->fail({ErrorKind::Retry, taken.what, "NAME_IN_USE"});
+                    self->plan_.spec.nodes = missing;
+                    self->create(0);
+                  });
+  }
+
+  static std::vector<NodeName> missing_of(const std::vector<NodeName>& wanted,
+                                          const std::vector<Instance>& entries) {
+    std::unordered_set<NodeName> live;
+    for (const Instance& entry : entries) {
+      if (!entry.is_dead() && !entry.is_leaving()) live.insert(entry.name);
+    }
+    std::vector<NodeName> missing;
+    std::copy_if(
+        wanted.begin(), wanted.end(), std::back_inserter(missing), [&](const NodeName& node) {
+          return !live.contains(node);
+        });
+    return missing;
+  }
+
+  // ---- VMs without a group ----
+
+  /// Nothing but its operation says what becomes of it, so that is waited for.
+  void insert_bulk() {
+    context_.cloud.bulk_insert(
+        plan_.bulk, [self = shared_from_this()](const Result<Operation>& got) {
+          if (!got) return self->settle_bulk(got.error());
+          self->context_.cloud.wait_operation(*got, [self](const Result<Done>& done) {
+            if (done) return self->context_.note(self->plan_, RequestResult::Requested, {});
+            self->settle_bulk(done.error());
+          });
+        });
+  }
+
+  /// Some of the VMs may be there all the same: those are as they should be.
+  void settle_bulk(const Error& error) {
+    fetch_entries({}, [self = shared_from_this(), error](const Result<std::vector<Instance>>& got) {
+      if (!got) return self->fail(error);
+      const std::vector<NodeName> missing = missing_of(self->plan_.spec.nodes, *got);
+      if (missing.size() < self->plan_.spec.nodes.size()) {
+        PlannedRequest there = self->plan_;
+        std::erase_if(there.spec.nodes, [&](const NodeName& node) {
+          return std::find(missing.begin(), missing.end(), node) != missing.end();
+        });
+        self->context_.note(there, RequestResult::Existing, {});
+      }
+      if (missing.empty()) return;
+      self->plan_.spec.nodes = missing;
+      self->fail(error);
+    });
+  }
+
   /// Refusals that a moment may mend: a group that is not ready, a name that is just going, a quota
-  /// that others are about to free.
+  /// that others are about to free. For that of active requests others may be waiting already: the
+  /// sweeper asks when the turn has come.
   [[nodiscard]] bool may_pass(const Error& error, int tries) const {
     constexpr int kQuotaTries = 3;
+    if (is_active_requests_quota(error)) return false;
     if (error.kind == ErrorKind::Quota) return tries < kQuotaTries;
     const bool is_early = error.kind == ErrorKind::Precondition ||
                           (error.kind == ErrorKind::NotFound && is_contested_);
@@ -137,26 +238,18 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
         plan_.spec.group,
         [self = shared_from_this(), taken](const Result<std::vector<Instance>>& got) {
           if (!got) return self->fail(got.error().in("looking at the VMs of the same request"));
-          if (are_there(self->plan_.spec.nodes, *got))
+          if (missing_of(self->plan_.spec.nodes, *got).empty())
             return self->context_.note(self->plan_, RequestResult::Existing, {});
           self->ask_under_next_name(taken);
         });
-  }
-
-  static bool are_there(const std::vector<NodeName>& wanted, const std::vector<Instance>& entries) {
-    std::unordered_set<NodeName> live;
-    for (const Instance& entry : entries) {
-      if (!entry.is_dead() && !entry.is_leaving()) live.insert(entry.name);
-    }
-    return std::all_of(
-        wanted.begin(), wanted.end(), [&](const NodeName& node) { return live.contains(node); });
   }
 
   void ask_under_next_name(const std::vector<ResizeRequest>& taken) {
     RequestKey& key = plan_.key;
     next_free_attempt(key, taken);
     plan_.spec.name = request_name(key);
-    plan_.spec.description = request_description(key.job, key.nodes, key.attempt);
+    plan_.way.attempt = key.attempt;
+    plan_.spec.description = request_description(key.job, key.nodes, plan_.way);
     ask(0);
   }
 
@@ -164,6 +257,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
 
   Context& context_;
   PlannedRequest plan_;
+  GroupKind kind_;
   bool is_contested_;
 };
 
@@ -174,6 +268,20 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
 
   void start() {
     if (plan_.exists) return ask_all(false);
+    if (!plan_.policy) return insert();
+    context_.cloud.insert_policy(
+        *plan_.policy, [self = shared_from_this()](const Result<Operation>& got) {
+          if (!got && got.error().kind == ErrorKind::AlreadyExists) return self->insert();
+          if (!got) return self->fail_all(creation_error(got.error()));
+          self->context_.cloud.wait_operation(*got, [self](const Result<Done>& done) {
+            if (!done) return self->fail_all(creation_error(done.error()));
+            self->insert();
+          });
+        });
+  }
+
+ private:
+  void insert() {
     context_.cloud.insert_group(plan_.spec, [self = shared_from_this()](Result<Operation> got) {
       if (got) return self->await_group(*got);
       if (got.error().kind == ErrorKind::AlreadyExists) return self->check_owner(0);
@@ -181,7 +289,6 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
     });
   }
 
- private:
   void await_group(const Operation& operation) {
     context_.cloud.wait_operation(operation, [self = shared_from_this()](Result<Done> got) {
       if (got) return self->ask_all(false);
@@ -215,7 +322,7 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
 
   void ask_all(bool is_contested) {
     for (const PlannedRequest& request : plan_.requests)
-      std::make_shared<RequestRun>(context_, request, is_contested)->start();
+      std::make_shared<RequestRun>(context_, request, plan_.spec.kind, is_contested)->start();
   }
 
   void fail_all(const Error& error) {
@@ -233,7 +340,7 @@ std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
                                            const ResumePlan& plan,
                                            const NameWait& wait) {
   std::vector<RequestOutcome> outcomes;
-  Context context{.cloud = cloud, .wait = wait, .outcomes = outcomes};
+  Context context{.cloud = cloud, .cluster = plan.cluster, .wait = wait, .outcomes = outcomes};
   for (const GroupPlan& group : plan.groups) std::make_shared<GroupRun>(context, group)->start();
   cloud.run();
   return outcomes;

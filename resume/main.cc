@@ -2,8 +2,10 @@
 // flex-resume: Slurm's ResumeProgram. Turns nodes and the jobs that wait for them into Flex Start
 // requests, and exits.
 #include "lib/config/load.h"
+#include "lib/core/clock.h"
 #include "lib/core/log.h"
 #include "lib/core/program.h"
+#include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
 #include "lib/slurm/hostlist.h"
@@ -11,6 +13,9 @@
 #include "resume/demand.h"
 #include "resume/plan.h"
 #include "resume/request.h"
+#include "resume/turn.h"
+
+#include <fmt/format.h>
 
 #include <chrono>
 #include <future>
@@ -68,11 +73,54 @@ Result<std::vector<Job>> load_jobs_for(Scheduler& scheduler,
   return scheduler.load_all_jobs();
 }
 
+/// How many wait for their turn, as the sweeper says.
+std::size_t count_waiting(const Config& config, Scheduler& scheduler) {
+  const auto state_dir = find_state_dir(config, scheduler);
+  if (!state_dir) return 0;
+  return load_queue(*state_dir, SystemClock{}.now(), config.sweeper.interval);
+}
+
+/// Past those who wait, or beyond what the region takes, nothing is asked for: the sweeper does so
+/// when the turn has come.
+void leave_to_sweeper(const Config& config,
+                      const FleetView& fleet,
+                      std::size_t waiting,
+                      ResumePlan& plan,
+                      const Log& log) {
+  const std::size_t active = count_active_requests(fleet);
+  const std::size_t most = config.api.max_active_requests;
+  const std::size_t room = waiting > 0 || active >= most ? 0 : most - active;
+  const std::vector<NodeName> left = leave_beyond(plan, room);
+  if (left.empty()) return;
+  log.info("left_to_sweeper",
+           {{"nodes", fold_hostlist(left)},
+            {"n", left.size()},
+            {"why",
+             waiting > 0 ? fmt::format("{} wait for their turn already", waiting)
+                         : fmt::format("{} of {} requests are in use", active, most)},
+            {"then", "the sweeper asks, longest waiting first"}});
+}
+
+/// Google has no room for the request, or the nodeset for the nodes: no failure.
+bool waits_for_turn(const Error& error) {
+  return is_active_requests_quota(error) || is_max_nodes(error);
+}
+
 void log_outcomes(const Log& log, const std::vector<RequestOutcome>& outcomes) {
   std::size_t lines = 0;
   for (const RequestOutcome& outcome : outcomes) {
     const RequestSpec& spec = outcome.request.spec;
     const std::string nodes = fold_hostlist(spec.nodes);
+    if (outcome.result == RequestResult::Failed && waits_for_turn(outcome.error)) {
+      if (++lines > kMostLines) continue;
+      log.info("left_to_sweeper",
+               {{"job", outcome.request.job},
+                {"nodes", nodes},
+                {"n", spec.nodes.size()},
+                {"why", outcome.error.what},
+                {"then", "the sweeper asks, longest waiting first"}});
+      continue;
+    }
     if (outcome.result == RequestResult::Failed) {
       log.error(
           "request_failed",
@@ -95,7 +143,7 @@ void log_outcomes(const Log& log, const std::vector<RequestOutcome>& outcomes) {
               {"group", spec.group},
               {"request", spec.name}});
   }
-  if (lines > kMostLines) log.info("requested", {{"and_more", lines - kMostLines}});
+  if (lines > kMostLines) log.info("and_more", {{"n", lines - kMostLines}});
 }
 
 void log_plan(const Log& log, const Demand& demand, const ResumePlan& plan) {
@@ -113,12 +161,15 @@ void log_plan(const Log& log, const Demand& demand, const ResumePlan& plan) {
               {"why", "have a VM or an active request"}});
   }
   for (const Refusal& refusal : plan.refusals) {
-    log.error("not_requested",
-              {{"job", refusal.job},
-               {"nodes", fold_hostlist(refusal.nodes)},
-               {"n", refusal.nodes.size()},
-               {"kind", to_string(refusal.error.kind)},
-               {"why", refusal.error.what}});
+    const std::initializer_list<Field> fields = {{"job", refusal.job},
+                                                 {"nodes", fold_hostlist(refusal.nodes)},
+                                                 {"n", refusal.nodes.size()},
+                                                 {"kind", to_string(refusal.error.kind)},
+                                                 {"why", refusal.error.what}};
+    if (waits_for_turn(refusal.error))
+      log.info("left_to_sweeper", fields);
+    else
+      log.error("not_requested", fields);
   }
 }
 
@@ -136,8 +187,12 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   const std::optional<ResumeRequest> request = parse_file(file, log, ok);
 
   // slurmctld and Compute Engine are asked at the same time: neither answer depends on the other.
-  auto jobs_coming = std::async(
-      std::launch::async, [&] { return load_jobs_for(*session->scheduler, request, *nodes); });
+  std::size_t waiting = 0;
+  auto jobs_coming = std::async(std::launch::async, [&] {
+    auto loaded = load_jobs_for(*session->scheduler, request, *nodes);
+    if (loaded) waiting = count_waiting(session->config, *session->scheduler);
+    return loaded;
+  });
   const FleetView fleet = fetch_fleet(*session->cloud, session->config, session->cluster, *nodes);
   const Result<std::vector<Job>> jobs = jobs_coming.get();
   if (!jobs) {
@@ -152,16 +207,22 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
                                         .request = request ? &*request : nullptr,
                                         .jobs = jobs ? &*jobs : nullptr});
   if (jobs) ok = release_unwanted(*session->scheduler, demand.unwanted, log) && ok;
-  const ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
+  ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
   log_plan(log, demand, plan);
+  leave_to_sweeper(session->config, fleet, waiting, plan, log);
   const std::vector<RequestOutcome> outcomes = apply_to_cloud(*session->cloud, plan);
   log_outcomes(log, outcomes);
   if (jobs) ok = apply_to_slurm(*session->scheduler, {demand, plan, outcomes}, log) && ok;
 
-  std::size_t failed = plan.refusals.size();
+  std::size_t failed = 0;
   std::size_t done = 0;
-  for (const RequestOutcome& outcome : outcomes)
-    ++(outcome.result == RequestResult::Failed ? failed : done);
+  for (const Refusal& refusal : plan.refusals) failed += waits_for_turn(refusal.error) ? 0 : 1;
+  for (const RequestOutcome& outcome : outcomes) {
+    if (outcome.result != RequestResult::Failed)
+      ++done;
+    else if (!waits_for_turn(outcome.error))
+      ++failed;
+  }
   log_summary(
       log,
       *session,

@@ -3,6 +3,7 @@
 
 #include "lib/core/names.h"
 #include "lib/fleet/groups.h"
+#include "lib/fleet/routes.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 /// What the nodeset's groups hold, by node.
 struct Holdings {
-  std::unordered_set<NodeName> requested{};  ///< in an active request
+  std::unordered_set<NodeName> requested{};  ///< in an active request, or waiting one by one
   std::unordered_set<NodeName> served{};     ///< in a request that has succeeded
 
   struct Entry {
@@ -25,8 +26,18 @@ struct Holdings {
     const MigName* group;
   };
 
-  std::unordered_map<NodeName, Entry> entries{};
+  std::unordered_map<NodeName, std::vector<Entry>> entries{};
+  std::unordered_set<NodeName> used{};  ///< count for max_nodes
 };
+
+void add_requests_to(Holdings& holdings, const GroupView& group) {
+  for (const ResizeRequest& request : group.requests) {
+    auto& nodes = request.state == RequestState::Succeeded ? holdings.served : holdings.requested;
+    if (request.is_active() || request.state == RequestState::Succeeded)
+      nodes.insert(request.nodes.begin(), request.nodes.end());
+    if (request.is_active()) holdings.used.insert(request.nodes.begin(), request.nodes.end());
+  }
+}
 
 Holdings holdings_of(const NodesetView& view,
                      const std::string& cluster,
@@ -34,16 +45,12 @@ Holdings holdings_of(const NodesetView& view,
   Holdings holdings;
   for (const auto& [name, group] : view.groups) {
     if (!group.group || !is_owned(group.group->description, cluster, nodeset)) continue;
-    for (const ResizeRequest& request : group.requests) {
-      auto& nodes = request.state == RequestState::Succeeded ? holdings.served : holdings.requested;
-      if (request.is_active() || request.state == RequestState::Succeeded)
-        nodes.insert(request.nodes.begin(), request.nodes.end());
-    }
+    add_requests_to(holdings, group);
+    const bool is_individual = group.group->kind == GroupKind::Individual;
     for (const Instance& instance : group.instances) {
-      const auto [found, is_new] =
-          holdings.entries.try_emplace(instance.name, Holdings::Entry{&instance, &name});
-      // A dead entry in one group must not hide a VM in another.
-      if (!is_new && found->second.instance->is_dead()) found->second = {&instance, &name};
+      holdings.entries[instance.name].push_back({.instance = &instance, .group = &name});
+      if (!instance.is_dead()) holdings.used.insert(instance.name);
+      if (is_individual && instance.is_queued()) holdings.requested.insert(instance.name);
     }
   }
   return holdings;
@@ -54,129 +61,259 @@ void raise_attempt(RequestKey& key, const IsTaken& is_taken) {
   while (is_taken(request_name(key))) ++key.attempt;
 }
 
+/// One job's nodes of one nodeset, or jobless ones.
+struct Ask {
+  std::size_t nodeset;
+  const Job* job;
+  std::vector<NodeName> nodes;
+
+  [[nodiscard]] JobId id() const { return job == nullptr ? 0 : job->id; }
+};
+
 class Planner {
  public:
   Planner(const Config& config,
           const std::string& cluster,
           const FleetView& fleet,
-          std::uint32_t first_attempt)
-      : config_(config), cluster_(cluster), fleet_(fleet), first_attempt_(first_attempt) {
+          const PlanOptions& options)
+      : config_(config), cluster_(cluster), fleet_(fleet), options_(options) {
+    plan_.cluster = cluster;
     for (const auto& [index, view] : fleet) {
       holdings_[index] = holdings_of(view, cluster, config.nodesets[index].name);
     }
   }
 
   void add_job(const Demand::JobNodes& wanted) {
-    std::map<std::size_t, std::vector<NodeName>> by_nodeset;
-    for (const NodeName& node : wanted.nodes)
-      by_nodeset[config_.find(node)->nodeset].push_back(node);
-    for (auto& [nodeset, nodes] : by_nodeset) add(nodeset, &wanted.job, std::move(nodes));
+    for (auto& [nodeset, nodes] : by_nodeset(wanted.nodes))
+      add({.nodeset = nodeset, .job = &wanted.job, .nodes = std::move(nodes)});
   }
 
-  /// Nobody waits for several jobless nodes at once: one request each, so that one that waits does
-  /// not hold up the others.
-  void add_jobless(const NodeName& node) { add(config_.find(node)->nodeset, nullptr, {node}); }
+  void add_jobless(const std::vector<NodeName>& jobless) {
+    for (auto& [nodeset, nodes] : by_nodeset(jobless)) {
+      const std::vector<Route> routes = routes_of(config_.nodesets[nodeset], options_.step);
+      if (routes.front().mode != Mode::Queued) {
+        add({.nodeset = nodeset, .job = nullptr, .nodes = std::move(nodes)});
+        continue;
+      }
+      // Nobody waits for several jobless nodes at once: one request each, so that one that waits
+      // does not hold up the others.
+      for (NodeName& node : nodes)
+        add({.nodeset = nodeset, .job = nullptr, .nodes = {std::move(node)}});
+    }
+  }
 
   ResumePlan finish() {
     for (auto& [key, group] : groups_) plan_.groups.push_back(std::move(group));
+    for (GroupPlan& group : loose_) plan_.groups.push_back(std::move(group));
     return std::move(plan_);
   }
 
  private:
-  void add(std::size_t index, const Job* job, std::vector<NodeName> nodes) {
-    const NodesetConfig& nodeset = config_.nodesets[index];
-    const JobId id = job == nullptr ? 0 : job->id;
-    const auto view = fleet_.find(index);
+  [[nodiscard]] std::map<std::size_t, std::vector<NodeName>> by_nodeset(
+      const std::vector<NodeName>& nodes) const {
+    std::map<std::size_t, std::vector<NodeName>> sorted;
+    for (const NodeName& node : nodes) sorted[config_.find(node)->nodeset].push_back(node);
+    return sorted;
+  }
+
+  void add(Ask ask) {
+    const auto view = fleet_.find(ask.nodeset);
     if (view == fleet_.end() || view->second.error) {
       Error error = view == fleet_.end()
                         ? Error{ErrorKind::Internal, "the nodeset was not looked at"}
                         : *view->second.error;
-      plan_.refusals.push_back({.job = id, .nodes = std::move(nodes), .error = std::move(error)});
-      return;
+      return refuse(std::move(ask), std::move(error));
     }
-    const std::vector<NodeName> missing = without_backed(holdings_[index], std::move(nodes));
-    if (missing.empty()) return;
-    const RunDuration duration =
-        run_duration(nodeset, job == nullptr ? std::nullopt : job->time_limit);
-    if (duration.is_capped && job != nullptr && job->time_limit) {
-      plan_.capped.push_back({.job = id, .time_limit = *job->time_limit, .run = duration.run});
-    }
-    std::map<MigName, std::vector<NodeName>> by_group;
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      const bool own_group = nodeset.mig_scope == MigScope::Job && id != 0;
-      const MigName name = own_group
-                               ? job_group_name(cluster_, nodeset.name, id, i / kMaxGroupSize)
-                               : group_of_node(cluster_, nodeset, config_.find(missing[i])->index);
-      by_group[name].push_back(missing[i]);
-    }
-    for (auto& [name, members] : by_group) {
-      add_requests(index, name, {.job = job, .run = duration.run, .nodes = std::move(members)});
+    const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
+    ask.nodes = without_backed(holdings_[ask.nodeset], std::move(ask.nodes));
+    if (ask.nodes.empty()) return;
+    if (auto error = why_too_many(ask)) return refuse(std::move(ask), *std::move(error));
+    holdings_[ask.nodeset].used.insert(ask.nodes.begin(), ask.nodes.end());
+    bool is_told = false;
+    for (const Route& route : routes_of(nodeset, options_.step)) {
+      const RunDuration duration = run_duration(
+          nodeset, ask.job == nullptr ? std::nullopt : ask.job->time_limit, route.mode);
+      if (duration.is_capped && ask.job->time_limit && !is_told) {
+        is_told = true;
+        plan_.capped.push_back(
+            {.job = ask.id(), .time_limit = *ask.job->time_limit, .run = duration.run});
+      }
+      if (route.mode == Mode::BulkInsert)
+        add_bulk(ask, route, duration.run);
+      else
+        add_to_groups(ask, route, duration.run);
     }
   }
 
-  struct Ask {
-    const Job* job;
-    Seconds run;
-    std::vector<NodeName> nodes;
-  };
+  void refuse(Ask ask, Error error) {
+    plan_.refusals.push_back(
+        {.job = ask.id(), .nodes = std::move(ask.nodes), .error = std::move(error)});
+  }
 
-  void add_requests(std::size_t index, const MigName& name, Ask ask) {
-    const NodesetConfig& nodeset = config_.nodesets[index];
-    const NodesetView& view = fleet_.at(index);
+  /// max_nodes: what does not fit now waits its turn; what never fits is no use waiting for.
+  [[nodiscard]] std::optional<Error> why_too_many(const Ask& ask) const {
+    const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
+    if (nodeset.max_nodes == 0) return std::nullopt;
+    if (ask.nodes.size() > nodeset.max_nodes)
+      return Error{ErrorKind::Invalid,
+                   fmt::format("{} nodes are wanted of nodeset {}, whose max_nodes is {}",
+                               ask.nodes.size(),
+                               nodeset.name,
+                               nodeset.max_nodes),
+                   "MAX_NODES"};
+    const auto& used = holdings_.at(ask.nodeset).used;
+    const auto more = std::count_if(ask.nodes.begin(), ask.nodes.end(), [&](const NodeName& node) {
+      return !used.contains(node);
+    });
+    if (used.size() + static_cast<std::size_t>(more) <= nodeset.max_nodes) return std::nullopt;
+    return Error{ErrorKind::Quota,
+                 fmt::format("nodeset {} is at its max_nodes {}", nodeset.name, nodeset.max_nodes),
+                 "MAX_NODES"};
+  }
+
+  void add_bulk(const Ask& ask, const Route& route, Seconds run) {
+    const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
+    GroupPlan group;
+    group.spec.kind = GroupKind::Loose;
+    group.nodeset = nodeset.name;
+    group.exists = true;
+    PlannedRequest request;
+    request.job = ask.id();
+    request.way = {.attempt = options_.attempt, .step = route.step};
+    request.key.attempt = options_.attempt;
+    request.spec.nodes = ask.nodes;
+    request.spec.run_duration = run;
+    std::string description = ownership_mark(cluster_, nodeset.name);
+    if (ask.id() != 0) description += fmt::format(" job={}", ask.id());
+    request.bulk = {.description = std::move(description),
+                    .instance_template = route.instance_template,
+                    .zones = route.zones,
+                    .nodes = ask.nodes,
+                    // A job needs all of its nodes; others are of use one by one.
+                    .min_count = ask.job == nullptr ? 1 : ask.nodes.size(),
+                    .run_duration = run};
+    note_names(request, holdings_[ask.nodeset], {});
+    group.requests.push_back(std::move(request));
+    loose_.push_back(std::move(group));
+  }
+
+  void add_to_groups(const Ask& ask, const Route& route, Seconds run) {
+    const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
+    const bool own_group = nodeset.mig_scope == MigScope::Job && ask.id() != 0;
+    std::map<MigName, std::vector<NodeName>> by_group;
+    for (std::size_t i = 0; i < ask.nodes.size(); ++i) {
+      const auto name_of = [&](const std::string& variant) {
+        return own_group
+                   ? job_group_name(
+                         cluster_, nodeset.name, ask.id(), i / group_capacity(nodeset), variant)
+                   : group_of_node(cluster_, nodeset, config_.find(ask.nodes[i])->index, variant);
+      };
+      by_group[free_name(ask, route, name_of)].push_back(ask.nodes[i]);
+    }
+    for (auto& [name, members] : by_group) {
+      Ask part{.nodeset = ask.nodeset, .job = ask.job, .nodes = std::move(members)};
+      add_requests(name, std::move(part), route, run);
+    }
+  }
+
+  /// The route's group; another where that is of the other kind (the mode was changed while it had
+  /// VMs), or where it holds what is to be renewed.
+  template <class NameOf>
+  MigName free_name(const Ask& ask, const Route& route, const NameOf& name_of) const {
+    const auto with = [&](std::string_view more) {
+      return route.variant.empty() ? std::string(more) : fmt::format("{}-{}", route.variant, more);
+    };
+    const GroupView* const seen = find_group(ask.nodeset, name_of(route.variant));
+    const bool is_other_kind =
+        seen != nullptr && seen->group && seen->group->kind != kind_of(route.mode);
+    if (is_other_kind) return name_of(with(route.mode == Mode::Queued ? "q" : "i"));
+    if (options_.is_second && seen != nullptr && holds_any(*seen, ask.nodes))
+      return name_of(with("r"));
+    return name_of(route.variant);
+  }
+
+  static bool holds_any(const GroupView& group, const std::vector<NodeName>& nodes) {
+    const std::unordered_set<NodeName> names(nodes.begin(), nodes.end());
+    return std::any_of(
+        group.requests.begin(), group.requests.end(), [&](const ResizeRequest& request) {
+          return request.is_active() &&
+                 std::any_of(request.nodes.begin(), request.nodes.end(), [&](const NodeName& node) {
+                   return names.contains(node);
+                 });
+        });
+  }
+
+  [[nodiscard]] const GroupView* find_group(std::size_t nodeset, const MigName& name) const {
+    const NodesetView& view = fleet_.at(nodeset);
     const auto seen = view.groups.find(name);
-    const GroupView* group_view = seen == view.groups.end() ? nullptr : &seen->second;
-    const JobId id = ask.job == nullptr ? 0 : ask.job->id;
+    return seen == view.groups.end() ? nullptr : &seen->second;
+  }
+
+  void add_requests(const MigName& name, Ask ask, const Route& route, Seconds run) {
+    const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
+    const GroupView* group_view = find_group(ask.nodeset, name);
     const bool exists = group_view != nullptr && group_view->group.has_value();
     if (exists && !is_owned(group_view->group->description, cluster_, nodeset.name)) {
-      Error error{ErrorKind::Invalid,
-                  fmt::format("group {} exists but is not ours (its description is not '{}'): "
-                              "rename the nodeset or "
-                              "delete the group",
-                              name,
-                              ownership_mark(cluster_, nodeset.name)),
-                  "FOREIGN_GROUP"};
-      plan_.refusals.push_back(
-          {.job = id, .nodes = std::move(ask.nodes), .error = std::move(error)});
-      return;
+      return refuse(std::move(ask),
+                    {ErrorKind::Invalid,
+                     fmt::format("group {} exists but is not ours (its description is not '{}'): "
+                                 "rename the nodeset or "
+                                 "delete the group",
+                                 name,
+                                 ownership_mark(cluster_, nodeset.name)),
+                     "FOREIGN_GROUP"});
     }
-    GroupPlan& group = group_plan(index, name, exists, id);
+    GroupPlan& group = group_plan(ask, route, name, exists);
     for (std::size_t at = 0; at < ask.nodes.size(); at += kMaxRequestSize) {
       const auto begin = ask.nodes.begin() + static_cast<std::ptrdiff_t>(at);
       const auto end = ask.nodes.begin() + static_cast<std::ptrdiff_t>(
                                                std::min(at + kMaxRequestSize, ask.nodes.size()));
-      PlannedRequest request;
-      request.job = id;
-      request.key = free_key(name,
-                             group_view,
-                             {.cluster = cluster_,
-                              .nodeset = nodeset.name,
-                              .job = id,
-                              .restart_count = ask.job == nullptr ? 0 : ask.job->restart_count,
-                              .attempt = first_attempt_,
-                              .nodes = {begin, end}});
-      request.spec = {
-          .name = request_name(request.key),
-          .group = name,
-          .description = request_description(id, request.key.nodes, request.key.attempt),
-          .nodes = request.key.nodes,
-          .run_duration = ask.run};
-      note_names(request, holdings_[index], name);
+      PlannedRequest request = planned(ask, {begin, end}, name, group_view, route);
+      request.spec.run_duration = run;
+      note_names(request, holdings_[ask.nodeset], name);
       group.requests.push_back(std::move(request));
     }
+  }
+
+  PlannedRequest planned(const Ask& ask,
+                         std::vector<NodeName> nodes,
+                         const MigName& name,
+                         const GroupView* group_view,
+                         const Route& route) {
+    PlannedRequest request;
+    request.job = ask.id();
+    request.way = {.attempt = options_.attempt,
+                   .step = route.step,
+                   .renewed = options_.renewed,
+                   .is_race = route.is_race};
+    request.key = {.cluster = cluster_,
+                   .nodeset = config_.nodesets[ask.nodeset].name,
+                   .job = ask.id(),
+                   .restart_count = ask.job == nullptr ? 0 : ask.job->restart_count,
+                   .attempt = options_.attempt,
+                   .nodes = std::move(nodes)};
+    request.spec.group = name;
+    request.spec.nodes = request.key.nodes;
+    if (route.mode != Mode::Queued) return request;
+    request.key = free_key(name, group_view, std::move(request.key));
+    request.way.attempt = request.key.attempt;
+    request.spec.name = request_name(request.key);
+    request.spec.description = request_description(ask.id(), request.key.nodes, request.way);
+    return request;
   }
 
   /// What must happen to the request's names before they can be asked for.
   static void note_names(PlannedRequest& request, const Holdings& holdings, const MigName& group) {
     for (const NodeName& node : request.spec.nodes) {
-      const auto entry = holdings.entries.find(node);
-      if (entry == holdings.entries.end()) continue;
-      const auto& [instance, holder] = entry->second;
-      if (instance->is_dead()) {
-        // In another group the entry is no obstacle: names are unique among VMs and within a group.
-        if (*holder != group) continue;
-        request.dead.push_back(*instance);
+      const auto entries = holdings.entries.find(node);
+      if (entries == holdings.entries.end()) continue;
+      for (const auto& [instance, holder] : entries->second) {
+        // In another group an entry without a VM is no obstacle: names are unique among VMs and
+        // within a group.
+        if (*holder != group && (instance->is_dead() || instance->is_queued())) continue;
+        if (instance->is_dead()) request.dead.push_back(*instance);
+        request.awaited[*holder].push_back(node);
       }
-      request.awaited[*holder].push_back(node);
     }
   }
 
@@ -193,33 +330,49 @@ class Planner {
     return key;
   }
 
-  GroupPlan& group_plan(std::size_t index, const MigName& name, bool exists, JobId job) {
+  GroupPlan& group_plan(const Ask& ask, const Route& route, const MigName& name, bool exists) {
     const auto [found, is_new] = groups_.try_emplace(name);
     GroupPlan& group = found->second;
     if (!is_new) return group;
-    const NodesetConfig& nodeset = config_.nodesets[index];
+    const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
     std::string description = ownership_mark(cluster_, nodeset.name);
-    if (nodeset.mig_scope == MigScope::Job && job != 0) description += fmt::format(" job={}", job);
+    if (nodeset.mig_scope == MigScope::Job && ask.id() != 0)
+      description += fmt::format(" job={}", ask.id());
     group.spec = {.name = name,
                   .description = std::move(description),
-                  .instance_template = nodeset.instance_template,
-                  .zones = nodeset.zones};
+                  .instance_template = route.instance_template,
+                  .zones = route.zones,
+                  .kind = kind_of(route.mode)};
     group.nodeset = nodeset.name;
     group.exists = exists;
+    if (nodeset.placement.is_wanted() && route.mode == Mode::Queued) {
+      // A policy for each group, of the same name: what belongs together goes together.
+      group.spec.policy = name.text;
+      group.policy = {.name = name.text,
+                      .description = group.spec.description,
+                      .max_distance = nodeset.placement.max_distance,
+                      .accelerator_topology = nodeset.placement.accelerator_topology};
+    }
     return group;
   }
 
   std::vector<NodeName> without_backed(const Holdings& holdings, std::vector<NodeName> nodes) {
     std::vector<NodeName> missing;
     for (NodeName& node : nodes) {
-      const auto entry = holdings.entries.find(node);
-      const bool is_requested = holdings.requested.contains(node);
-      const bool is_served = holdings.served.contains(node);
-      const bool is_backed = is_requested || (entry != holdings.entries.end() &&
-                                              has_vm(*entry->second.instance, is_served));
-      (is_backed ? plan_.left_alone : missing).push_back(std::move(node));
+      const bool is_requested = !options_.is_second && holdings.requested.contains(node);
+      (is_requested || has_vm(holdings, node) ? plan_.left_alone : missing)
+          .push_back(std::move(node));
     }
     return missing;
+  }
+
+  static bool has_vm(const Holdings& holdings, const NodeName& node) {
+    const auto entries = holdings.entries.find(node);
+    if (entries == holdings.entries.end()) return false;
+    const bool is_served = holdings.served.contains(node);
+    return std::any_of(entries->second.begin(), entries->second.end(), [&](const auto& entry) {
+      return has_vm(*entry.instance, is_served);
+    });
   }
 
   /// A queued entry that no active request accounts for is what a cancelled or failed one leaves
@@ -232,9 +385,10 @@ class Planner {
   const Config& config_;
   const std::string& cluster_;
   const FleetView& fleet_;
-  std::uint32_t first_attempt_;
+  PlanOptions options_;
   std::map<std::size_t, Holdings> holdings_{};
   std::map<MigName, GroupPlan> groups_{};
+  std::vector<GroupPlan> loose_{};
   std::map<MigName, std::unordered_set<RequestName>> taken_{};
   ResumePlan plan_{};
 };
@@ -253,10 +407,10 @@ ResumePlan plan_resume(const Config& config,
                        const std::string& cluster,
                        const Demand& demand,
                        const FleetView& fleet,
-                       std::uint32_t first_attempt) {
-  Planner planner{config, cluster, fleet, first_attempt};
+                       const PlanOptions& options) {
+  Planner planner{config, cluster, fleet, options};
   for (const Demand::JobNodes& wanted : demand.jobs) planner.add_job(wanted);
-  for (const NodeName& node : demand.jobless) planner.add_jobless(node);
+  planner.add_jobless(demand.jobless);
   return planner.finish();
 }
 

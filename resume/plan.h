@@ -5,10 +5,12 @@
 
 #include "lib/config/config.h"
 #include "lib/core/domain.h"
+#include "lib/fleet/groups.h"
 #include "lib/fleet/view.h"
 #include "resume/demand.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +18,11 @@ namespace flex {
 
 /// One all-or-nothing request, and what must happen to its names first.
 struct PlannedRequest {
-  RequestSpec spec{};
+  RequestSpec spec{};  ///< without a name where VMs are asked for directly, not by a request
   JobId job = 0;
   RequestKey key{};  ///< what spec.name is made from, for the next attempt's name
+  RequestWay way{};
+  BulkSpec bulk{};  ///< of bulkInsert
   std::vector<Instance>
       dead{};  ///< entries without a VM: to be deleted before their names are asked for
   /// Names that must be free before they are asked for, by the group that still holds them (another
@@ -28,9 +32,10 @@ struct PlannedRequest {
 
 /// What to do in one group: create it where it is missing, then ask.
 struct GroupPlan {
-  GroupSpec spec{};
+  GroupSpec spec{};  ///< of the kind Loose: bulkInsert, there is no group
   std::string nodeset{};
   bool exists = false;
+  std::optional<PolicySpec> policy{};  ///< to be made before the group
   std::vector<PlannedRequest> requests{};
 };
 
@@ -49,6 +54,7 @@ struct CappedJob {
 };
 
 struct ResumePlan {
+  std::string cluster{};
   std::vector<GroupPlan> groups{};
   std::vector<Refusal> refusals{};
   std::vector<CappedJob> capped{};
@@ -60,10 +66,22 @@ struct ResumePlan {
 /// never be served.
 void next_free_attempt(RequestKey& key, const std::vector<ResizeRequest>& taken);
 
+/// Which try of which way it is.
+struct PlanOptions {
+  std::uint32_t attempt = 1;
+  std::size_t step = 0;  ///< of on_stockout
+  std::uint32_t renewed = 0;
+  /// Ask although active requests name the nodes: the new one is to take their place, in another
+  /// group.
+  bool is_second = false;
+
+  friend auto operator<=>(const PlanOptions&, const PlanOptions&) = default;
+};
+
 [[nodiscard]] ResumePlan plan_resume(const Config& config,
                                      const std::string& cluster,
                                      const Demand& demand,
                                      const FleetView& fleet,
-                                     std::uint32_t first_attempt = 1);
+                                     const PlanOptions& options = {});
 
 }  // namespace flex

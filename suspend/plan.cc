@@ -44,7 +44,7 @@ NodeSet plan_requests(SuspendPlan& plan,
 }
 
 /// Deletes the leaving nodes' VMs and entries of one group. An entry that a request has queued
-/// cannot be deleted: cancelling does it.
+/// cannot be deleted: cancelling does it. One that waits alone can.
 NodeSet plan_instances(SuspendPlan& plan,
                        const MigName& name,
                        const GroupView& group,
@@ -54,7 +54,7 @@ NodeSet plan_instances(SuspendPlan& plan,
   std::vector<Instance> doomed;
   for (const Instance& instance : group.instances) {
     if (!leaving.contains(instance.name) || instance.action == InstanceAction::Deleting) continue;
-    if (instance.is_queued()) {
+    if (instance.is_queued() && group.group->kind == GroupKind::Queued) {
       if (requested.contains(instance.name)) continue;
       plan.unclear.push_back(instance.name);
     } else {

@@ -46,6 +46,7 @@ struct ActReport {
   /// Right moment missed (a request that is being served, a node that has changed): looked at again
   /// in the next round.
   std::size_t again = 0;
+  std::size_t waiting = 0;  ///< requests that are asked for when their turn comes
 };
 
 /// Logs each action with its rule and why before, and each failure after.

@@ -2,9 +2,11 @@
 // What the actions ask of Compute Engine. Everything is started, then the cloud runs once.
 #include "lib/core/duration.h"
 #include "lib/core/state_file.h"
+#include "lib/fleet/queue.h"
 #include "lib/gce/errors.h"
 #include "lib/slurm/hostlist.h"
 #include "sweeper/act.h"
+#include "sweeper/queue.h"
 #include "sweeper/rules.h"
 
 #include <fmt/chrono.h>
@@ -34,6 +36,8 @@ class CloudActor {
       actor_.cloud.delete_request(request->group, request->request, finish(action));
     } else if (const auto* group = std::get_if<DeleteGroup>(&action.what)) {
       actor_.cloud.delete_group(group->group, finish(action));
+    } else if (const auto* policy = std::get_if<DeletePolicy>(&action.what)) {
+      actor_.cloud.delete_policy(policy->name, finish(action));
     } else if (const auto* doomed = std::get_if<DeleteInstances>(&action.what)) {
       remove(action, *doomed);
     } else if (const auto* ask = std::get_if<AskForNodes>(&action.what)) {
@@ -46,8 +50,17 @@ class CloudActor {
     Asked& asked = actor_.asked;
     for (const AskForNodes* ask : asks_) merge(asked.plan, asked.demand, *ask);
     asked.outcomes = apply_to_cloud(actor_.cloud, asked.plan, kWait);
-    for (const RequestOutcome& outcome : asked.outcomes) note(outcome);
+    for (RequestOutcome& outcome : asked.outcomes) count_attempt(outcome);
+    TurnsTaken turns{.active = count_active_requests(actor_.shot)};
+    for (const RequestOutcome& outcome : asked.outcomes) {
+      note(outcome);
+      // VMs that are asked for directly take no place in the queue.
+      const bool is_request = !outcome.request.spec.name.empty();
+      if (outcome.result == RequestResult::Requested && is_request) ++turns.taken;
+    }
     for (const Refusal& refusal : asked.plan.refusals) note(refusal);
+    turns.refused = report_.waiting;
+    learn(actor_.memory.requests, turns, actor_.config.api.max_active_requests);
   }
 
  private:
@@ -143,6 +156,26 @@ class CloudActor {
     append(demand.jobless, ask.demand.jobless);
   }
 
+  /// bulkInsert takes or refuses at once: a refusal for want of capacity is a failed attempt, as a
+  /// failed request is. After the last one the job is given back.
+  void count_attempt(RequestOutcome& outcome) {
+    const bool is_loose = outcome.request.spec.group.empty();
+    if (!is_loose || outcome.result != RequestResult::Failed || outcome.request.job == 0 ||
+        outcome.error.kind != ErrorKind::NoCapacity)
+      return;
+    const NodeName& first = outcome.request.spec.nodes.front();
+    const NodesetConfig& nodeset = actor_.config.nodesets[actor_.config.find(first)->nodeset];
+    RetryState& retry = actor_.memory.retries[first];
+    ++retry.attempts;
+    // With another way to try, this one goes on until then.
+    const bool is_last = outcome.request.way.step >= nodeset.on_stockout.size();
+    if (nodeset.retry.limit == 0 || retry.attempts < nodeset.retry.limit || !is_last) return;
+    outcome.error = {
+        ErrorKind::Invalid,
+        fmt::format("{} attempts failed, the last with: {}", retry.attempts, outcome.error.what),
+        outcome.error.code};
+  }
+
   void note(const RequestOutcome& outcome) {
     const RequestSpec& spec = outcome.request.spec;
     if (outcome.result != RequestResult::Failed) {
@@ -161,6 +194,15 @@ class CloudActor {
   }
 
   void note(const Refusal& refusal) {
+    if (is_active_requests_quota(refusal.error)) {
+      ++report_.waiting;
+      return actor_.log.info("waits_for_turn",
+                             {{"job", refusal.job},
+                              {"nodes", fold_hostlist(refusal.nodes)},
+                              {"n", refusal.nodes.size()},
+                              {"why", refusal.error.what},
+                              {"then", "asked again in the next rounds, longest waiting first"}});
+    }
     ++report_.failed;
     const NodeName& first = refusal.nodes.front();
     std::string then = "the job is given back";
@@ -178,7 +220,7 @@ class CloudActor {
   }
 
   /// A refusal that will pass is not met again at once: passing trouble after a round or two, a
-  /// quota or an answer that makes no sense after longer.
+  /// quota (but that of active requests) or an answer that makes no sense after longer.
   Seconds postpone(const NodeName& node, const Error& error) {
     RetryConfig policy = actor_.config.nodesets[actor_.config.find(node)->nodeset].retry;
     RetryState& retry = actor_.memory.retries[node];

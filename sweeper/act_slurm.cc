@@ -246,7 +246,7 @@ class SlurmActor {
     actor_.cloud.set_deadline(std::chrono::steady_clock::now() + actor_.config.api.call_timeout);
     for (const SweptGroup& group : actor_.shot.groups) {
       if (!nodesets.contains(group.nodeset)) continue;
-      actor_.cloud.fetch_instances(group.group.name, [&](const Result<std::vector<Instance>>& got) {
+      const auto note = [&](const Result<std::vector<Instance>>& got) {
         if (!got) {
           is_complete = is_complete && got.error().kind == ErrorKind::NotFound;
           return;
@@ -254,7 +254,11 @@ class SlurmActor {
         for (const Instance& instance : *got) {
           if (!instance.is_queued() && !instance.is_dead()) backed.insert(instance.name);
         }
-      });
+      };
+      if (group.group.kind == GroupKind::Loose)
+        actor_.cloud.fetch_loose_instances(actor_.shot.cluster, note);
+      else
+        actor_.cloud.fetch_instances(group.group.name, note);
     }
     actor_.cloud.run();
     if (!is_complete) {

@@ -13,6 +13,7 @@ namespace {
 
 /// What is wrong comes first, then what is missing, then what is left over, then what is told. A
 /// node that one rule has taken up is left alone by those after it.
+// clang-format off
 constexpr void (*kRules[])(Round&) = {
     unbacked_node,
     unhealthy_node,
@@ -21,16 +22,23 @@ constexpr void (*kRules[])(Round&) = {
     spent_node,
     provision_timeout,
     stale_request,
+    surplus_request,
     failed_request,
     boot_timeout,
     orphan_instance,
+    stockout,
+    resubmit,
     unrequested_node,
     static_node,
+    take_turns,
     keep_waiting,
     finished_request,
     empty_mig,
+    unused_policy,
     job_note,
 };
+
+// clang-format on
 
 /// What is remembered of jobs, nodes and nodesets that are over.
 void forget_gone(Memory& memory,
@@ -87,14 +95,16 @@ Decision decide(const Config& config, const Snapshot& shot, Memory& memory) {
   memory.forget_unseen();
   forget_gone(memory, config, shot, picture);
   memory.last_round = shot.now;
-  return {.actions = std::move(round.actions), .postponed = round.postponed()};
+  return {.actions = std::move(round.actions),
+          .postponed = round.postponed(),
+          .waiting = round.waiting};
 }
 
 Decision decide_blindly(const Config& config, const Snapshot& shot, Memory& memory) {
   const Picture picture{config, shot};
   Round round{config, shot, picture, memory};
   keep_waiting_blindly(round);
-  return {.actions = std::move(round.actions), .postponed = 0};
+  return {.actions = std::move(round.actions), .postponed = 0, .waiting = 0};
 }
 
 }  // namespace flex

@@ -14,6 +14,7 @@ namespace flex {
 struct Decision {
   std::vector<Action> actions{};
   std::size_t postponed = 0;  ///< deletions that the budget puts off
+  std::size_t waiting = 0;    ///< for room for their request in the region
 };
 
 /// All rules in their order. `memory` is brought up to the snapshot's time.

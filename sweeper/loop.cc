@@ -3,6 +3,7 @@
 
 #include "lib/core/program.h"
 #include "lib/core/state_file.h"
+#include "lib/fleet/queue.h"
 #include "sweeper/decide.h"
 #include "sweeper/notify.h"
 #include "sweeper/observe.h"
@@ -106,6 +107,8 @@ int Loop::run() {
   notify_systemd("STOPPING=1");
   status_.state = "stopped";
   publish();
+  // Nobody looks after the queue any more.
+  if (options_.rounds == 0) publish_queue(0);
   log_.info("sweeper_stopped",
             {{"rounds", status_.last_round.number}, {"peak_kib", peak_memory_kib()}});
   return options_.rounds == 0 || ok ? kExitOk : kExitFailed;
@@ -144,6 +147,7 @@ bool Loop::round() {
   const Decision decision = decide(parts_.config, shot_, memory_);
   report.postponed = decision.postponed;
   const ActReport acted = carry_out(decision.actions);
+  publish_queue(decision.waiting + acted.waiting);
   status_.last_complete = shot_.now;
   finish();
   report_round(acted, decision.actions.size());
@@ -292,6 +296,13 @@ void Loop::publish() {
                             fmt::format("{}\n", status_.last_complete.time_since_epoch().count()));
   }
   if (!done) log_.warning("status_not_written", {{"why", done.error().what}});
+}
+
+void Loop::publish_queue(std::size_t waiting) {
+  if (!lock_) return;
+  const auto done =
+      write_queue_file(options_.state_dir, {.waiting = waiting, .written = wall_clock()});
+  if (!done) log_.warning("queue_not_written", {{"why", done.error().what}});
 }
 
 // ---- signals and time ----

@@ -66,6 +66,7 @@ class Loop {
   void load_memory();
   void save();
   void publish();
+  void publish_queue(std::size_t waiting);
   ActReport carry_out(const std::vector<Action>& actions);
   void keep_jobs_waiting();
   bool is_in_charge();

@@ -4,6 +4,7 @@
 #include "lib/core/log.h"
 #include "lib/core/program.h"
 #include "lib/core/state_file.h"
+#include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/slurm/libslurm_scheduler.h"
 #include "sweeper/loop.h"
@@ -33,21 +34,6 @@ struct SweeperOptions {
   int interval = -1;
 };
 
-/// The state directory: the config's, else one beside slurmctld's own state, so that the lock is
-/// the same whoever starts a sweeper, on every controller that shares that state.
-Result<std::string> find_state_dir(const Session& session) {
-  std::string dir = session.config.sweeper.state_dir;
-  if (dir.empty()) {
-    auto settings = session.scheduler->load_settings();
-    if (!settings) return settings.error().in("finding StateSaveLocation");
-    if (settings->state_save_location.empty())
-      return Error{ErrorKind::Invalid,
-                   "slurmctld tells no StateSaveLocation: set sweeper.state_dir"};
-    dir = settings->state_save_location + "/flex-start";
-  }
-  return dir;
-}
-
 Result<Reloaded> reload(const Options& options, const Log& log) {
   LoadedConfig loaded = load_config(config_path(options), slurm_user_id());
   if (!loaded.ok()) {
@@ -72,7 +58,7 @@ int complain(const Log& log, std::string_view event, const std::string& why) {
 int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
   auto session = open_session(options, log, kRetry);
   if (!session) return kExitUsage;
-  auto state_dir = find_state_dir(*session);
+  auto state_dir = find_state_dir(session->config, *session->scheduler);
   if (state_dir && !more.is_dry_run) {
     if (auto made = make_directory(*state_dir); !made) state_dir = made.error();
   }

@@ -119,6 +119,14 @@ Memory from_json(const Json& json) {
     stopped.is_clearing = value.at("clearing").get<bool>();
     for (const Json& node : value.at("drained")) stopped.drained.insert({node.get<std::string>()});
   }
+  for (const auto& [node, value] : json.at("stockouts").items())
+    memory.stockouts[{node}] = {.step = value.at(0).get<std::size_t>(),
+                                .since = to_time(value.at(1)),
+                                .round = value.at(2).get<std::uint64_t>()};
+  // Written since the queue is kept.
+  if (const auto quota = json.find("requests"); quota != json.end())
+    memory.requests = {.limit = quota->at(0).get<std::size_t>(),
+                       .probes = quota->at(1).get<std::size_t>()};
   for (const Json& note : json.at("notes"))
     memory.notes[note.at(0).get<JobId>()] = to_time(note.at(1));
   read_leases(json, memory);
@@ -160,6 +168,8 @@ std::string to_text(const Memory& memory) {
             {"drains", Json::object()},
             {"boot_failures", Json::object()},
             {"stopped", Json::object()},
+            {"stockouts", Json::object()},
+            {"requests", {memory.requests.limit, memory.requests.probes}},
             {"notes", Json::array()}};
   for (const auto& [key, sighting] : memory.sightings)
     json["sightings"][key] = {
@@ -175,6 +185,8 @@ std::string to_text(const Memory& memory) {
     json["stopped"][set] = {
         {"why", stopped.why}, {"drained", std::move(nodes)}, {"clearing", stopped.is_clearing}};
   }
+  for (const auto& [node, state] : memory.stockouts)
+    json["stockouts"][node.text] = {state.step, to_number(state.since), state.round};
   for (const auto& [job, time] : memory.notes) json["notes"].push_back({job, to_number(time)});
   write_leases(memory, json);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -49,6 +49,19 @@ struct BootFailures {
   TimePoint last{};
 };
 
+/// How far nodes have come in on_stockout; by the first of them.
+struct StockoutState {
+  std::size_t step = 0;
+  TimePoint since{};        ///< when this step began
+  std::uint64_t round = 0;  ///< the last in which they waited
+};
+
+/// Google's quota of active requests, where it is less than the config says or others use it, too.
+struct RequestQuota {
+  std::size_t limit = 0;   ///< so many of ours there were when it was full; 0: it is not
+  std::size_t probes = 1;  ///< so many more are tried in a round
+};
+
 /// A job that was told that its VMs end.
 struct Warned {
   TimePoint ends{};
@@ -75,7 +88,9 @@ struct Memory {
   std::map<NodeName, std::string> drains{};     ///< an admin's, which powering down takes away
   std::map<std::string, BootFailures> boot_failures{};  ///< by nodeset
   std::map<std::string, Stopped> stopped{};             ///< by nodeset
-  std::map<JobId, TimePoint> notes{};                   ///< when a job's comment was last written
+  std::map<NodeName, StockoutState> stockouts{};
+  RequestQuota requests{};
+  std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
   std::map<JobId, Warned> warned{};
   std::map<NodeName, std::string> worked{};  ///< the VM (its id) on which it has had a job
   std::map<NodeName, Repairs> repairs{};

@@ -3,6 +3,8 @@
 
 #include "lib/core/names.h"
 #include "lib/fleet/groups.h"
+#include "lib/fleet/routes.h"
+#include "lib/fleet/view.h"
 #include "lib/slurm/node_state.h"
 
 #include <fmt/format.h>
@@ -18,15 +20,44 @@ namespace flex {
 
 namespace {
 
+/// What only some nodesets need. It is also looked for when there was some the last time, and in
+/// the first round: the config may have changed since it was made.
+struct Extras {
+  bool has_loose = false;
+  bool has_policies = false;
+  std::vector<std::string> bulk_nodesets{};
+};
+
+Extras extras_of(const Config& config, const Snapshot& last) {
+  const auto& sets = config.nodesets;
+  const bool is_first = last.nodes.items.empty();
+  const auto is_loose = [](const SweptGroup& group) {
+    return group.group.kind == GroupKind::Loose;
+  };
+  std::vector<std::string> bulk_nodesets;
+  for (const NodesetConfig& set : sets) {
+    if (may_use_bulk(set)) bulk_nodesets.push_back(set.name);
+  }
+  const auto has_placement = [](const NodesetConfig& set) { return set.placement.is_wanted(); };
+  return {.has_loose = is_first || !bulk_nodesets.empty() ||
+                       std::any_of(last.groups.begin(), last.groups.end(), is_loose),
+          .has_policies = is_first || std::any_of(sets.begin(), sets.end(), has_placement) ||
+                          !last.policies.empty(),
+          .bulk_nodesets = std::move(bulk_nodesets)};
+}
+
 class CloudLook {
  public:
-  CloudLook(Cloud& cloud, const std::string& cluster) : cloud_(cloud), cluster_(cluster) {}
+  CloudLook(Cloud& cloud, const std::string& cluster, Extras extras)
+      : cloud_(cloud), cluster_(cluster), extras_(std::move(extras)) {}
 
   Result<Done> run(Snapshot& shot) {
     cloud_.fetch_groups(cluster_name_prefix(cluster_), [this](Result<std::vector<Group>> got) {
       if (!got) return fail(std::move(got).error().in("listing the groups"));
       for (Group& group : *got) add(std::move(group));
     });
+    if (extras_.has_loose) look_at_loose();
+    if (extras_.has_policies) look_at_policies();
     cloud_.run();
     for (const auto& [name, lists] : vanished_) {
       if (lists < 2)
@@ -38,11 +69,49 @@ class CloudLook {
       if (!vanished_.contains(group.group.name)) groups.push_back(std::move(group));
     }
     shot.groups = std::move(groups);
+    add_loose(shot);
     shot.foreign_groups = std::move(foreign_);
+    shot.policies = std::move(policies_);
+    shot.is_bulk_under_way = is_bulk_under_way_;
     return Done{};
   }
 
  private:
+  /// First the operations: one that ends in between has its VMs in the list that is taken after.
+  void look_at_loose() {
+    cloud_.fetch_bulk_operations([this](const Result<std::vector<Operation>>& got) {
+      if (!got) return fail(got.error().in("listing bulkInsert operations"));
+      is_bulk_under_way_ = !got->empty();
+      cloud_.fetch_loose_instances(cluster_, [this](Result<std::vector<Instance>> vms) {
+        if (!vms) return fail(std::move(vms).error().in("listing the VMs that are in no group"));
+        loose_ = *std::move(vms);
+      });
+    });
+  }
+
+  void look_at_policies() {
+    cloud_.fetch_policies(cluster_name_prefix(cluster_), [this](Result<std::vector<Policy>> got) {
+      if (!got) return fail(std::move(got).error().in("listing the workload policies"));
+      policies_ = *std::move(got);
+      std::erase_if(policies_, [this](const Policy& policy) {
+        const auto nodeset = owned_nodeset(policy.description, cluster_);
+        return !nodeset || !policy.name.starts_with(group_name_prefix(cluster_, *nodeset));
+      });
+    });
+  }
+
+  /// A nodeset that may have such VMs has its group even if there are none: it was looked at.
+  void add_loose(Snapshot& shot) {
+    auto sorted = by_nodeset(std::move(loose_), cluster_);
+    for (const std::string& nodeset : extras_.bulk_nodesets) sorted.try_emplace(nodeset);
+    for (auto& [nodeset, vms] : sorted) {
+      shot.groups.push_back({.group = loose_group(cluster_, nodeset),
+                             .nodeset = nodeset,
+                             .requests = {},
+                             .instances = std::move(vms)});
+    }
+  }
+
   void add(Group found) {
     auto nodeset = owned_nodeset(found.description, cluster_);
     // Both must be right: the mark in the description, and the name that goes with it.
@@ -82,6 +151,10 @@ class CloudLook {
 
   Cloud& cloud_;
   const std::string& cluster_;
+  Extras extras_;
+  std::vector<Instance> loose_{};
+  std::vector<Policy> policies_{};
+  bool is_bulk_under_way_ = false;
   std::deque<SweptGroup> groups_{};  ///< stays where it is while answers come
   std::vector<Group> foreign_{};
   std::map<MigName, int> vanished_{};  ///< how many of the two lists were not found
@@ -120,7 +193,7 @@ Result<Done> observe_slurm(Scheduler& scheduler, Snapshot& shot) {
 Result<Done> observe(
     Cloud& cloud, Scheduler& scheduler, const Config& config, TimePoint now, Snapshot& shot) {
   shot.now = now;
-  if (auto seen = CloudLook{cloud, shot.cluster}.run(shot); !seen)
+  if (auto seen = CloudLook{cloud, shot.cluster, extras_of(config, shot)}.run(shot); !seen)
     return seen.error().in("Compute Engine");
   if (auto seen = observe_slurm(scheduler, shot); !seen) return seen.error().in("slurmctld");
   if (shot.nodes.items.empty() && !config.nodesets.empty())

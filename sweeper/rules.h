@@ -6,11 +6,13 @@
 #include "lib/config/config.h"
 #include "sweeper/action.h"
 #include "sweeper/memory.h"
+#include "sweeper/queue.h"
 #include "sweeper/snapshot.h"
 
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -29,6 +31,17 @@ class Round {
   const Picture& picture;
   Memory& memory;
   std::vector<Action> actions{};
+  std::vector<Turn> turns{};                            ///< who waits to be asked for
+  std::unordered_map<JobId, std::string> turn_notes{};  ///< for those who wait for their turn
+  std::size_t waiting = 0;                              ///< that a request is not asked for now
+
+  /// From now on the nodes' request is take_turns' matter.
+  void enqueue(Turn turn) {
+    queued_.insert(turn.nodes.begin(), turn.nodes.end());
+    turns.push_back(std::move(turn));
+  }
+
+  [[nodiscard]] bool is_queued(const NodeName& node) const { return queued_.contains(node); }
 
   void add(Rule rule, std::string why, ActionKind what) {
     actions.push_back({.rule = rule, .why = std::move(why), .what = std::move(what)});
@@ -82,6 +95,7 @@ class Round {
 
  private:
   std::unordered_set<NodeName> claimed_{};
+  std::unordered_set<NodeName> queued_{};
   std::unordered_set<std::string> requests_{};
   std::unordered_set<JobId> told_{};
   std::size_t spent_ = 0;
@@ -102,9 +116,14 @@ void unrequested_node(Round& round);
 void keep_waiting(Round& round);
 void keep_waiting_blindly(Round& round);
 void static_node(Round& round);
+void take_turns(Round& round);
 void finished_request(Round& round);
 void empty_mig(Round& round);
 void job_note(Round& round);
+void surplus_request(Round& round);
+void stockout(Round& round);
+void resubmit(Round& round);
+void unused_policy(Round& round);
 
 // ---- what several rules need ----
 
@@ -122,18 +141,25 @@ void job_note(Round& round);
 [[nodiscard]] std::vector<NodeName> coming_for(const Picture& picture,
                                                const Job& job,
                                                const std::vector<const Job*>& jobs);
+/// When the wait for VMs began: when the job got its nodes; `otherwise` where that is not known.
+[[nodiscard]] TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise);
 /// The reason of a node that unhealthy_node has given up on begins with this.
 inline constexpr std::string_view kGaveUp = "flex: gave up after ";
 /// Drained for one of the nodeset's repair_reasons.
 [[nodiscard]] bool is_to_repair(const Round& round, const NodePicture& node);
 /// A node that is powering up and has neither VM nor active request.
 [[nodiscard]] bool is_unserved(const NodePicture& node);
-/// Plans for these nodes with flex-resume's planner and adds the action.
-void ask_for(Round& round,
-             Rule rule,
-             const std::string& why,
-             const std::vector<NodeName>& nodes,
-             std::uint32_t attempt = 1);
+/// What waits to be asked for, with the job on the first of the nodes. It waits since the job got
+/// its nodes; where that is not known, since it was first seen.
+[[nodiscard]] Turn make_turn(const Round& round,
+                             Rule rule,
+                             std::string why,
+                             std::vector<NodeName> nodes,
+                             TimePoint first_seen);
+/// Plans for these nodes with flex-resume's planner. What is first in `nodes` is planned first.
+[[nodiscard]] AskForNodes plan_for(const Round& round,
+                                   const std::vector<NodeName>& nodes,
+                                   const PlanOptions& options);
 /// Claims the request and adds its cancelling.
 void cancel_request(Round& round,
                     Rule rule,

@@ -2,6 +2,7 @@
 #include "sweeper/snapshot.h"
 
 #include "lib/fleet/groups.h"
+#include "lib/fleet/routes.h"
 #include "lib/slurm/node_state.h"
 
 #include <algorithm>
@@ -16,6 +17,14 @@ constexpr int kLive = 2;
 int rank(const Instance& instance) {
   if (instance.is_dead()) return 0;
   return instance.is_leaving() || instance.is_queued() ? 1 : kLive;
+}
+
+/// Which of two entries of one name is the node's: more of a VM, then the older VM, which ends
+/// first.
+bool is_before(const Placed<Instance>& left, const Placed<Instance>& right) {
+  if (rank(*left) != rank(*right)) return rank(*left) > rank(*right);
+  const bool are_known = left->terminates && right->terminates;
+  return are_known && *left->terminates < *right->terminates;
 }
 
 }  // namespace
@@ -42,8 +51,10 @@ bool NodePicture::has_vm() const {
 Picture::Picture(const Config& config, const Snapshot& shot) : config_(config), shot_(shot) {
   for (std::size_t set = 0; set < config.nodesets.size(); ++set) {
     first_of_nodeset_.push_back(nodes_.size());
+    const bool is_bulk_pending = shot.is_bulk_under_way && may_use_bulk(config.nodesets[set]);
     for (const NodeName& name : config.nodesets[set].nodes) {
       NodePicture picture;
+      picture.is_bulk_pending = is_bulk_pending;
       picture.name = name;
       picture.nodeset = set;
       picture.is_static = config.find(name)->is_static;
@@ -142,8 +153,16 @@ void Picture::add_unnamed(const SweptGroup& group) {
 void Picture::add_entry(const Placed<Instance>& entry) {
   NodePicture* const picture = at(entry->name);
   if (picture == nullptr) return;
+  if (entry->is_queued() && entry.group->group.kind == GroupKind::Individual)
+    picture->alone = entry;
   // An entry without a VM in one group must not hide a VM in another.
-  if (!picture->entry || rank(*entry) > rank(*picture->entry)) picture->entry = entry;
+  if (!picture->entry) {
+    picture->entry = entry;
+    return;
+  }
+  const Placed<Instance> other = is_before(entry, picture->entry) ? picture->entry : entry;
+  if (other.item != entry.item) picture->entry = entry;
+  if (rank(*other) == kLive) picture->spares.push_back(other);
 }
 
 void Picture::add_request(const Placed<ResizeRequest>& request) {
@@ -152,10 +171,13 @@ void Picture::add_request(const Placed<ResizeRequest>& request) {
   for (const NodeName& name : request->nodes) {
     NodePicture* const picture = at(name);
     if (picture == nullptr) continue;
-    if (request->is_active())
-      picture->request = request;
-    else if (!picture->failed || picture->failed->created <= request->created)
+    if (request->is_active()) {
+      picture->requests.push_back(request);
+      if (!picture->request || request->created < picture->request->created)
+        picture->request = request;
+    } else if (!picture->failed || picture->failed->created <= request->created) {
       picture->failed = request;
+    }
   }
 }
 

@@ -36,7 +36,7 @@ struct Snapshot {
   std::vector<SweptGroup> groups{};
   /// Groups that have a name like ours and are not: only so that we do not try to use the name.
   std::vector<Group> foreign_groups{};
-  std::vector<Policy> policies{};       ///< of ours
+  std::vector<Policy> policies{};  ///< of ours
   bool is_bulk_under_way = false;  ///< somebody's bulkInsert is: VMs may come that are not listed
 };
 
@@ -58,12 +58,16 @@ struct NodePicture {
   NodeName name{};
   std::size_t nodeset = 0;
   bool is_static = false;
-  const Node* node = nullptr;               ///< null: slurmctld does not know it
-  Placed<Instance> entry{};                 ///< a live one before a dead one
-  Placed<ResizeRequest> request{};          ///< an active one that names the node
-  Placed<ResizeRequest> failed{};           ///< the newest FAILED one of ours that names it
-  std::vector<const Job*> jobs{};           ///< that hold the node
-  std::optional<Seconds> resume_timeout{};  ///< none: never
+  const Node* node = nullptr;              ///< null: slurmctld does not know it
+  Placed<Instance> entry{};                ///< a live one before a dead one
+  std::vector<Placed<Instance>> spares{};  ///< further VMs of this name, in other groups or zones
+  Placed<Instance> alone{};                ///< waits in Google's queue without a request
+  bool is_bulk_pending = false;            ///< a bulkInsert is under way that may be for it
+  Placed<ResizeRequest> request{};         ///< the oldest active one that names the node
+  std::vector<Placed<ResizeRequest>> requests{};  ///< all active ones, each in its own group
+  Placed<ResizeRequest> failed{};                 ///< the newest FAILED one of ours that names it
+  std::vector<const Job*> jobs{};                 ///< that hold the node
+  std::optional<Seconds> resume_timeout{};        ///< none: never
 
   /// slurmctld is bringing it up, or is about to.
   [[nodiscard]] bool is_coming_up() const;
@@ -73,6 +77,11 @@ struct NodePicture {
   [[nodiscard]] bool is_awaited() const;
   /// A VM is there and stays.
   [[nodiscard]] bool has_vm() const;
+
+  [[nodiscard]] bool is_queued_alone() const { return static_cast<bool>(alone); }
+
+  /// A VM has been asked for and has not come.
+  [[nodiscard]] bool is_asked_for() const { return request || is_queued_alone(); }
 };
 
 class Picture {

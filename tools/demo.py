@@ -31,7 +31,7 @@ PROGRAMS = ("resume/flex-resume", "suspend/flex-suspend", "sweeper/flex-sweeper"
             "emulator/flex-gce-emulator")
 # Short enough to watch; the defaults are 15 s, 3 min, 10 min and an hour.
 SWEEPER = {"interval": "1s", "orphan_grace": "3s", "empty_mig_grace": "6s", "finished_request_grace": "1h"}
-READS = ("list", "get", "listManagedInstances", "wait")
+READS = ("list", "aggregatedList", "get", "listManagedInstances", "wait")
 
 
 def bar(count):
@@ -205,8 +205,11 @@ class Demo:
         show, cluster = self.show, self.cluster
         show.title("The nodes are idle")
         self.wait(lambda: self.log_has("flex-suspend.log", "deleted"), 40, "flex-suspend")
-        show.say(f"After SuspendTime (here 4 s) slurmctld calls flex-suspend {self.nodeset.hostlist}, which "
-                 f"deletes the {NODES} VMs from their group, and exits.")
+        early = self.log_has("flex-sweeper.log", r"rule=lease_end what=POWER_DOWN ")
+        why = ("The partition is exclusive: flex-sweeper does not wait for SuspendTime." if early
+               else "SuspendTime (here 4 s) is over.")
+        show.say(f"{why} slurmctld calls flex-suspend {self.nodeset.hostlist}, which deletes the {NODES} VMs from "
+                 "their group, whatever is left of their lease, and exits.")
         self.wait(lambda: not self.emulator.vms(), 30, "the VMs to be deleted")
         show.say("Google has deleted them. They would have ended by themselves after their run duration; "
                  "nobody pays for the rest.")

@@ -32,7 +32,8 @@ for name; do
     wire) data=gce ;;
     *) data=$name ;;
   esac
-  for directory in "test/fuzz/seeds/$name" "test/data/$data" "test/data/$data/bad" "test/data/$data/good"; do
+  for directory in "test/fuzz/seeds/$name" "test/data/$data" "test/data/$data/bad" "test/data/$data/good" \
+      "test/data/$data/slurm_gcp" "test/data/$data/vertex"; do
     if [ -d "$directory" ]; then seeds="$seeds $directory"; fi
   done
   dictionary=""

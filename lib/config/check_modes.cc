@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/config/checks.h"
+#include "lib/config/shapes.h"
 #include "lib/core/duration.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace flex {
@@ -28,14 +28,6 @@ void warn(Config& config, Mark mark, const std::string& what) {
   std::string text = fmt::format("{}:{}:{}: {}", config.file, mark.line, mark.column, what);
   if (std::find(config.warnings.begin(), config.warnings.end(), text) == config.warnings.end())
     config.warnings.push_back(std::move(text));
-}
-
-/// Flex Start VMs of these families only can be placed compactly.
-bool can_be_placed(std::string_view machine_type) {
-  constexpr std::array<std::string_view, 3> kFamilies{"a3-ultragpu-", "a4-", "h4d-"};
-  return std::any_of(kFamilies.begin(), kFamilies.end(), [&](std::string_view family) {
-    return machine_type.starts_with(family);
-  });
 }
 
 /// What is tried at one time.

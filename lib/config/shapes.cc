@@ -231,6 +231,13 @@ bool is_machine_type(std::string_view text) {
   return is_rfc1035(text);
 }
 
+bool can_be_placed(std::string_view machine_type) {
+  constexpr std::array<std::string_view, 3> kFamilies{"a3-ultragpu-", "a4-", "h4d-"};
+  return std::any_of(kFamilies.begin(), kFamilies.end(), [&](std::string_view family) {
+    return machine_type.starts_with(family);
+  });
+}
+
 bool is_topology(std::string_view text) {
   const auto sides = split(text, 'x');
   return (sides.size() == 2 || sides.size() == 3) &&

@@ -42,6 +42,9 @@ namespace flex {
 /// "a3-ultragpu-8g".
 [[nodiscard]] bool is_machine_type(std::string_view text);
 
+/// True for the machine types whose Flex Start VMs can be placed near each other.
+[[nodiscard]] bool can_be_placed(std::string_view machine_type);
+
 /// "4x4", "2x2x4".
 [[nodiscard]] bool is_topology(std::string_view text);
 

@@ -42,6 +42,39 @@ bool is_worth_telling(std::string_view code) {
   return !code.empty() && code.find("RESOURCE_POOL_EXHAUSTED") == std::string_view::npos;
 }
 
+/// What is between `before` and the next of `ends`; empty: it is not there.
+std::string_view text_between(std::string_view text,
+                              std::string_view before,
+                              std::string_view ends) {
+  const std::size_t at = text.find(before);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + before.size());
+  return text.substr(0, text.find_first_of(ends));
+}
+
+/// Google's "Quota 'X' exceeded.  Limit: 8.0 in region R." and its relatives, in our words. Empty
+/// if it names no quota.
+std::string quota_words(std::string_view message) {
+  std::string_view name;
+  for (const std::string_view before : {"uota '", "uota metric '", "Quota "}) {
+    if (name.empty()) name = text_between(message, before, "' ");
+  }
+  if (name.empty() || name == "exceeded") return {};
+  name.remove_prefix(name.rfind('/') + 1);  // of "compute.googleapis.com/X"; npos + 1 is 0
+  std::string_view limit = text_between(message, "imit: ", " ");
+  while (limit.ends_with('.') || limit.ends_with(',')) limit.remove_suffix(1);
+  if (limit.ends_with(".0")) limit.remove_suffix(2);
+  return fmt::format("quota {} is used up{}, ask for more or wait",
+                     name,
+                     limit.empty() ? std::string{} : fmt::format(" (limit {})", limit));
+}
+
+/// Why Google still does not serve a request.
+std::string reason_words(std::string_view code, std::string_view message) {
+  std::string words = code == "QUOTA_EXCEEDED" ? quota_words(message) : std::string{};
+  return words.empty() ? fmt::format("{}: {}", code, shortened(message, kMostReason)) : words;
+}
+
 }  // namespace
 
 std::string shortened(std::string_view text, std::size_t limit) {
@@ -91,7 +124,8 @@ std::string note_waiting(const WaitingNote& note) {
   if (note.estimate)
     text += fmt::format(", Google estimates {}", clock_time(*note.estimate, note.now));
   if (is_worth_telling(note.reason_code))
-    text += fmt::format("; {}: {}", note.reason_code, shortened(note.reason, kMostReason));
+    text += (note.reason_code == "QUOTA_EXCEEDED" ? ": " : "; ") +
+            reason_words(note.reason_code, note.reason);
   return text;
 }
 
@@ -153,6 +187,17 @@ std::string note_vm_gone(std::string_view nodes, std::string_view why, bool is_r
 
 std::string local_time(TimePoint time) {
   return fmt::format("{:%Y-%m-%dT%H:%M}", to_local(time));
+}
+
+std::string note_turn(const TurnNote& note) {
+  const std::string place =
+      note.before == 0
+          ? std::string("it is the next one")
+          : fmt::format("{} job{} before it", note.before, note.before == 1 ? " is" : "s are");
+  return fmt::format("waiting for its turn: {}, {} (since {})",
+                     shortened(note.why, kMostReason),
+                     place,
+                     clock_time(note.since, note.now));
 }
 
 }  // namespace flex

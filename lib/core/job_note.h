@@ -43,7 +43,7 @@ struct WaitingNote {
 };
 
 /// "waiting for 16 VMs in us-central1 since 14:02 (attempt 1), Google estimates 15:20"; other
-/// reasons than a lack of capacity follow.
+/// reasons than a lack of capacity follow: ": quota NVIDIA_H100_GPUS is used up (limit 8), …".
 [[nodiscard]] std::string note_waiting(const WaitingNote& note);
 
 /// "VMs end 2026-11-16T18:35".
@@ -85,6 +85,18 @@ struct Overrun {
 [[nodiscard]] std::string note_vm_gone(std::string_view nodes,
                                        std::string_view why,
                                        bool is_requeued);
+
+/// A job that waits until there is room for its request.
+struct TurnNote {
+  std::string why{};
+  std::size_t before = 0;  ///< jobs that wait longer
+  TimePoint since{};
+  TimePoint now{};
+};
+
+/// "waiting for its turn: 100 of 100 requests of region us-central1 are in use, 12 jobs are before
+/// it (since 14:02)".
+[[nodiscard]] std::string note_turn(const TurnNote& note);
 
 /// Local time, as Slurm writes it: "2026-11-16T18:35".
 [[nodiscard]] std::string local_time(TimePoint time);

@@ -95,22 +95,27 @@ std::string cluster_name_prefix(std::string_view cluster) {
 
 namespace {
 
-MigName with_part(std::string base, std::size_t part) {
+MigName with_part(std::string base, std::size_t part, std::string_view variant) {
+  if (!variant.empty()) base += fmt::format("-{}", variant);
   if (part > 0) base += fmt::format("-{}", part + 1);
   return {to_rfc1035(base)};
 }
 
 }  // namespace
 
-MigName nodeset_group_name(std::string_view cluster, std::string_view nodeset, std::size_t part) {
-  return with_part(fmt::format("{}-{}", cluster, nodeset), part);
+MigName nodeset_group_name(std::string_view cluster,
+                           std::string_view nodeset,
+                           std::size_t part,
+                           std::string_view variant) {
+  return with_part(fmt::format("{}-{}", cluster, nodeset), part, variant);
 }
 
 MigName job_group_name(std::string_view cluster,
                        std::string_view nodeset,
                        JobId job,
-                       std::size_t part) {
-  return with_part(fmt::format("{}-{}-j{}", cluster, nodeset, job), part);
+                       std::size_t part,
+                       std::string_view variant) {
+  return with_part(fmt::format("{}-{}-j{}", cluster, nodeset, job), part, variant);
 }
 
 RequestName request_name(const RequestKey& key) {

@@ -51,16 +51,19 @@ inline constexpr std::size_t kMaxRequestSize = 1000;
                                      std::size_t digits = 10);
 
 /// Prefix of the names of all groups of a cluster's nodeset: "<cluster>-<nodeset>".
-/// `part` 0 is the nodeset's first group, part 1 is "-2" and so on (kMaxGroupSize nodes each).
+/// `part` 0 is the nodeset's first group, part 1 is "-2" and so on (kMaxGroupSize nodes each). With
+/// a variant it is "<cluster>-<nodeset>-<variant>", for what a nodeset's own group cannot hold.
 [[nodiscard]] MigName nodeset_group_name(std::string_view cluster,
                                          std::string_view nodeset,
-                                         std::size_t part = 0);
+                                         std::size_t part = 0,
+                                         std::string_view variant = {});
 
-/// "<cluster>-<nodeset>-j<jobid>"; `part` as above for a job larger than a group.
+/// "<cluster>-<nodeset>-j<jobid>"; `part` and `variant` as above.
 [[nodiscard]] MigName job_group_name(std::string_view cluster,
                                      std::string_view nodeset,
                                      JobId job,
-                                     std::size_t part = 0);
+                                     std::size_t part = 0,
+                                     std::string_view variant = {});
 
 /// What every group name of the nodeset starts with, also where the name had to be cut: for list
 /// filters, never for ownership.

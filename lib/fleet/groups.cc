@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/fleet/groups.h"
 
+#include "lib/fleet/routes.h"
 #include "lib/slurm/hostlist.h"
 
 #include <fmt/format.h>
@@ -33,15 +34,21 @@ std::uint32_t parse_number(std::string_view text) {
 
 }  // namespace
 
-MigName group_of_node(const std::string& cluster, const NodesetConfig& nodeset, std::size_t index) {
-  return nodeset_group_name(cluster, nodeset.name, index / kMaxGroupSize);
+MigName group_of_node(const std::string& cluster,
+                      const NodesetConfig& nodeset,
+                      std::size_t index,
+                      std::string_view variant) {
+  return nodeset_group_name(cluster, nodeset.name, index / group_capacity(nodeset), variant);
 }
 
 std::string request_description(JobId job,
                                 const std::vector<NodeName>& nodes,
-                                std::uint32_t attempt) {
+                                const RequestWay& way) {
   std::string text = fmt::format("{}job={}", kMark, job);
-  if (attempt > 1) text += fmt::format(" attempt={}", attempt);
+  if (way.attempt > 1) text += fmt::format(" attempt={}", way.attempt);
+  if (way.step > 0) text += fmt::format(" step={}", way.step);
+  if (way.renewed > 0) text += fmt::format(" renewed={}", way.renewed);
+  if (way.is_race) text += " race=1";
   const std::string folded = fold_hostlist(nodes);
   if (text.size() + folded.size() + 7 <= kMaxDescription) text += fmt::format(" nodes={}", folded);
   return text;
@@ -51,9 +58,19 @@ bool is_our_request(const ResizeRequest& request) {
   return request.description.starts_with(kMark);
 }
 
+RequestWay request_way(const ResizeRequest& request) {
+  if (!is_our_request(request)) return {};
+  const auto number = [&](std::string_view key) {
+    return parse_number(value_of(request.description, key));
+  };
+  return {.attempt = std::max(1U, number("attempt=")),
+          .step = number("step="),
+          .renewed = number("renewed="),
+          .is_race = number("race=") == 1};
+}
+
 std::uint32_t request_attempt(const ResizeRequest& request) {
-  if (!is_our_request(request)) return 1;
-  return std::max(1U, parse_number(value_of(request.description, "attempt=")));
+  return request_way(request).attempt;
 }
 
 JobId request_job(const ResizeRequest& request) {
@@ -76,13 +93,17 @@ void fill_nodes(std::vector<ResizeRequest>& requests) {
   }
 }
 
-RunDuration run_duration(const NodesetConfig& nodeset, const std::optional<Seconds>& time_limit) {
+RunDuration run_duration(const NodesetConfig& nodeset,
+                         const std::optional<Seconds>& time_limit,
+                         Mode mode) {
   const Seconds longest = nodeset.dws_flex.max_run_duration;
   if (!time_limit || !nodeset.dws_flex.use_job_duration)
     return {.run = longest, .is_capped = false};
   const Seconds wanted = *time_limit + nodeset.run_duration_margin;
-  return {.run = std::min(std::max(wanted, kMinRunDuration), longest),
-          .is_capped = wanted > longest};
+  const bool is_capped = wanted > longest;
+  if (mode == Mode::Individual) return {.run = longest, .is_capped = is_capped};
+  const Seconds shortest = mode == Mode::BulkInsert ? kMinBulkDuration : kMinRunDuration;
+  return {.run = std::min(std::max(wanted, shortest), longest), .is_capped = is_capped};
 }
 
 }  // namespace flex

@@ -16,19 +16,39 @@ namespace flex {
 /// The nodeset's own group for its `index`-th node (mig_scope nodeset).
 [[nodiscard]] MigName group_of_node(const std::string& cluster,
                                     const NodesetConfig& nodeset,
-                                    std::size_t index);
+                                    std::size_t index,
+                                    std::string_view variant = {});
+
+/// The how-manieth try of which way a request is.
+struct RequestWay {
+  std::uint32_t attempt = 1;
+  std::size_t step = 0;       ///< of on_stockout
+  std::uint32_t renewed = 0;  ///< so many of the attempts did not follow a failure
+  bool is_race = false;       ///< others are tried at the same time
+
+  friend bool operator==(const RequestWay&, const RequestWay&) = default;
+
+  /// Whether this is what was asked for after the other had waited long enough.
+  [[nodiscard]] bool follows(const RequestWay& other) const {
+    if (step != other.step) return step > other.step;
+    if (renewed != other.renewed) return renewed > other.renewed;
+    return !is_race && attempt > other.attempt;
+  }
+};
 
 /// What we write in a request's description: "slurm-flex-start job=12 nodes=a3u-[0-3]", with
-/// " attempt=2" after the job from the second on. The list is left out where it would be too long
-/// for a description.
+/// " attempt=2" after the job from the second on, and " step=1", " renewed=1", " race=1" where they
+/// apply. The list is left out where it would be too long for a description.
 [[nodiscard]] std::string request_description(JobId job,
                                               const std::vector<NodeName>& nodes,
-                                              std::uint32_t attempt = 1);
+                                              const RequestWay& way = {});
 
 /// True if the description is one of ours.
 [[nodiscard]] bool is_our_request(const ResizeRequest& request);
 
-/// The attempt in a description; 1 if it says none.
+/// The way in a description.
+[[nodiscard]] RequestWay request_way(const ResizeRequest& request);
+/// The attempt in it; 1 if it says none.
 [[nodiscard]] std::uint32_t request_attempt(const ResizeRequest& request);
 
 /// The job of a request, from its description, else from its name; 0 if neither tells.
@@ -47,8 +67,15 @@ struct RunDuration {
 };
 
 /// clamp(TimeLimit + run_duration_margin, 10 min, max_run_duration); max_run_duration without a
-/// limit, with use_job_duration off, or without a job.
+/// limit, with use_job_duration off, or without a job. bulkInsert takes 30 s and more; individual
+/// VMs live as long as their template says, which should be max_run_duration.
 [[nodiscard]] RunDuration run_duration(const NodesetConfig& nodeset,
-                                       const std::optional<Seconds>& time_limit);
+                                       const std::optional<Seconds>& time_limit,
+                                       Mode mode);
+
+[[nodiscard]] inline RunDuration run_duration(const NodesetConfig& nodeset,
+                                              const std::optional<Seconds>& time_limit) {
+  return run_duration(nodeset, time_limit, nodeset.mode);
+}
 
 }  // namespace flex

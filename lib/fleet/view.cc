@@ -3,9 +3,11 @@
 
 #include "lib/core/names.h"
 #include "lib/fleet/groups.h"
+#include "lib/fleet/routes.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace flex {
@@ -39,8 +41,7 @@ void look_at_group(Cloud& cloud, NodesetView& view, const MigName& name) {
   look_into(cloud, view, name);
 }
 
-/// mig_scope job: any of the nodeset's groups may hold a node's VM, so all that have something in
-/// them count.
+/// Any of the nodeset's groups may hold a node's VM, so all that have something in them count.
 void look_at_all_groups(Cloud& cloud,
                         NodesetView& view,
                         const std::string& cluster,
@@ -61,7 +62,50 @@ void look_at_all_groups(Cloud& cloud,
                      });
 }
 
+/// bulkInsert: one list for all nodesets.
+void look_at_loose(Cloud& cloud,
+                   FleetView& fleet,
+                   const Config& config,
+                   const std::string& cluster) {
+  const auto concerns = [&](const auto& entry) {
+    return may_use_bulk(config.nodesets[entry.first]);
+  };
+  if (std::none_of(fleet.begin(), fleet.end(), concerns)) return;
+  cloud.fetch_loose_instances(
+      cluster, [&fleet, &config, cluster, concerns](Result<std::vector<Instance>> got) {
+        if (!got) {
+          const Error error = std::move(got).error().in("listing the VMs that are in no group");
+          for (auto& entry : fleet) {
+            if (concerns(entry) && !entry.second.error) entry.second.error = error;
+          }
+          return;
+        }
+        auto loose = by_nodeset(*std::move(got), cluster);
+        for (auto& [index, view] : fleet) {
+          const std::string& name = config.nodesets[index].name;
+          if (!may_use_bulk(config.nodesets[index])) continue;
+          view.groups[{}] = {.group = loose_group(cluster, name),
+                             .requests = {},
+                             .instances = std::move(loose[name])};
+        }
+      });
+}
+
 }  // namespace
+
+std::map<std::string, std::vector<Instance>> by_nodeset(std::vector<Instance> loose,
+                                                        const std::string& cluster) {
+  std::map<std::string, std::vector<Instance>> sorted;
+  for (Instance& instance : loose) {
+    if (auto nodeset = owned_nodeset(instance.description, cluster))
+      sorted[*nodeset].push_back(std::move(instance));
+  }
+  return sorted;
+}
+
+Group loose_group(const std::string& cluster, const std::string& nodeset) {
+  return {.name = {}, .description = ownership_mark(cluster, nodeset), .kind = GroupKind::Loose};
+}
 
 FleetView fetch_fleet(Cloud& cloud,
                       const Config& config,
@@ -74,13 +118,14 @@ FleetView fetch_fleet(Cloud& cloud,
     const NodesetConfig& nodeset = config.nodesets[place->nodeset];
     const bool is_new = fleet.find(place->nodeset) == fleet.end();
     NodesetView& view = fleet[place->nodeset];
-    if (nodeset.mig_scope == MigScope::Job) {
+    if (has_other_groups(nodeset)) {
       if (is_new) look_at_all_groups(cloud, view, cluster, nodeset);
       continue;
     }
     const MigName name = group_of_node(cluster, nodeset, place->index);
     if (view.groups.find(name) == view.groups.end()) look_at_group(cloud, view, name);
   }
+  look_at_loose(cloud, fleet, config, cluster);
   cloud.run();
   return fleet;
 }

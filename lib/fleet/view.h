@@ -15,7 +15,8 @@
 
 namespace flex {
 
-/// One group: what it is, its requests and its entries. `group` is empty if it does not exist.
+/// One group: what it is, its requests and its entries. `group` is empty if it does not exist. VMs
+/// that are in no group are those of a group without a name, of the kind Loose.
 struct GroupView {
   std::optional<Group> group{};
   std::vector<ResizeRequest> requests{};
@@ -23,7 +24,7 @@ struct GroupView {
 };
 
 struct NodesetView {
-  std::map<MigName, GroupView> groups{};
+  std::map<MigName, GroupView> groups{};  ///< by name
   /// Set if anything about the nodeset could not be read: then nothing may be decided about it.
   std::optional<Error> error{};
 };
@@ -32,11 +33,20 @@ struct NodesetView {
 using FleetView = std::map<std::size_t, NodesetView>;
 
 /// Looks at the groups that hold, or would hold, the VMs of these nodes: get + requests + entries
-/// of each group, in one wave. With mig_scope job the nodeset's groups are listed first, and those
-/// that have something in them are looked into. Runs the cloud.
+/// of each group, in one wave. Where a nodeset may have others than its own (mig_scope job, a race,
+/// on_stockout) its groups are listed first, and those that have something in them are looked into.
+/// Runs the cloud.
 [[nodiscard]] FleetView fetch_fleet(Cloud& cloud,
                                     const Config& config,
                                     const std::string& cluster,
                                     std::span<const NodeName> nodes);
+
+/// Puts VMs that are in no group where they belong: by nodeset, each a group of the kind Loose. The
+/// second is the nodeset's name.
+[[nodiscard]] std::map<std::string, std::vector<Instance>> by_nodeset(std::vector<Instance> loose,
+                                                                      const std::string& cluster);
+
+/// The group that stands for a nodeset's VMs that are in none.
+[[nodiscard]] Group loose_group(const std::string& cluster, const std::string& nodeset);
 
 }  // namespace flex

@@ -48,6 +48,18 @@ class JsonView {
     }
   }
 
+  /// Calls `each(key, view)` for the members of an object whose values are objects (a map).
+  template <class Each>
+  void members(std::string_view key, const Each& each) const {
+    const JsonView map = object(key);
+    if (!map.is_there() || !map.value_->is_object()) return;
+    for (auto item = map.value_->begin(); item != map.value_->end(); ++item) {
+      const JsonView view(&item.value(), &map, item.key(), kNoIndex);
+      if (!item->is_object()) return view.fail("an object");
+      each(std::string_view(item.key()), view);
+    }
+  }
+
   /// How many items an array has.
   [[nodiscard]] std::size_t size(std::string_view key) const;
 

@@ -22,15 +22,14 @@ constexpr auto kPause = 250ms;
 
 struct Waiting {
   Caller* caller;
-  std::string region;
+  std::string path;
   std::string name;
   Then<Done> then;
 };
 
 void ask(const Waiting& waiting) {
   Call call{.method = "POST",
-            .path = with_query(operation_path(waiting.region, waiting.name) + "/wait",
-                               {{"fields", std::string(kOperationFields)}}),
+            .path = with_query(waiting.path + "/wait", {{"fields", std::string(kOperationFields)}}),
             .doing = fmt::format("waiting for operation '{}'", waiting.name),
             .extra_time = kLongPoll};
   const auto asked = waiting.caller->now();
@@ -59,7 +58,9 @@ void wait_for(Caller& caller,
     caller.later([operation, then = std::move(then)] { then(outcome(operation)); });
     return;
   }
-  ask({&caller, region, operation.name, std::move(then)});
+  std::string path = operation.zone.empty() ? operation_path(region, operation.name)
+                                            : zone_operation_path(operation.zone, operation.name);
+  ask({&caller, std::move(path), operation.name, std::move(then)});
 }
 
 }  // namespace flex

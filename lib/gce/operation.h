@@ -14,8 +14,8 @@ namespace flex {
 /// What a finished operation means: Done, or its own error in its class.
 [[nodiscard]] Result<Done> outcome(const Operation& operation);
 
-/// Asks (the server holds the call for up to two minutes) until the operation is done. `caller`
-/// must live until the answer.
+/// Asks where it is, in its zone or in `region` (the server holds the call for up to two minutes)
+/// until the operation is done. `caller` must live until the answer.
 void wait_for(Caller& caller,
               const std::string& region,
               const Operation& operation,

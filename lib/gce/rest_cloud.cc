@@ -4,6 +4,7 @@
 #include "lib/gce/caller.h"
 #include "lib/gce/credentials.h"
 #include "lib/gce/curl_http.h"
+#include "lib/gce/listing.h"
 #include "lib/gce/operation.h"
 #include "lib/gce/urls.h"
 #include "lib/gce/wire.h"
@@ -18,44 +19,6 @@ namespace {
 
 constexpr std::string_view kPageSize = "500";
 
-/// All pages of a list, one after the other, or an error.
-template <class T>
-struct Listing {
-  std::string method = "GET";
-  std::string path{};
-  QueryParams query{};
-  std::string doing{};
-  std::function<Result<Page<T>>(std::string_view)> parse{};
-  Then<std::vector<T>> then{};
-  std::vector<T> items{};
-};
-
-template <class T>
-void fetch_page(Caller& caller, std::shared_ptr<Listing<T>> list, const std::string& token) {
-  QueryParams query = list->query;
-  query.emplace_back("pageToken", token);
-  Call call{.method = list->method, .path = with_query(list->path, query), .doing = list->doing};
-  caller.call(std::move(call), [&caller, list, token](const Result<std::string>& reply) {
-    if (!reply) return list->then(reply.error());
-    auto page = list->parse(*reply);
-    if (!page) return list->then(std::move(page.error()).in(list->doing));
-    if (list->items.empty())
-      list->items = std::move(page->items);
-    else
-      for (T& item : page->items) list->items.push_back(std::move(item));
-    if (page->next.empty()) return list->then(std::move(list->items));
-    if (page->next == token)
-      return list->then(
-          Error{ErrorKind::Internal, list->doing + ": the same page again", "BAD_REPLY"});
-    fetch_page(caller, list, page->next);
-  });
-}
-
-template <class T>
-void fetch_all(Caller& caller, Listing<T> list) {
-  fetch_page(caller, std::make_shared<Listing<T>>(std::move(list)), {});
-}
-
 /// The end of a text, without half a character in front.
 std::string keep_end(std::string text, std::size_t limit) {
   if (text.size() <= limit) return text;
@@ -64,6 +27,10 @@ std::string keep_end(std::string text, std::size_t limit) {
   while (from < text.size() && is_inside()) ++from;
   text.erase(0, from);
   return text;
+}
+
+Error no_zone(const std::string& doing) {
+  return {ErrorKind::Invalid, doing + ": it has no URL with a zone", "NO_ZONE"};
 }
 
 class RestCloud final : public Cloud {
@@ -145,13 +112,66 @@ class RestCloud final : public Cloud {
          .then = std::move(then)});
   }
 
+  void fetch_loose_instances(const std::string& cluster,
+                             Then<std::vector<Instance>> then) override {
+    fetch_all<Instance>(
+        caller_,
+        {.path = "/aggregated/instances",
+         .query = {{"filter", description_filter(ownership_mark(cluster, ""))},
+                   {"returnPartialSuccess", "false"},
+                   {"maxResults", std::string(kPageSize)},
+                   {"fields", loose_instance_page_fields()}},
+         .doing = "listing VMs without a group",
+         .parse = parse_loose_instance_page,
+         .then = [this, cluster, then = std::move(then)](Result<std::vector<Instance>> vms) {
+           if (vms)
+             std::erase_if(*vms, [&](const Instance& vm) {
+               return !is_zone_of(zone_of(vm.url), region_) ||
+                      !owned_nodeset(vm.description, cluster);
+             });
+           then(std::move(vms));
+         }});
+  }
+
+  void fetch_bulk_operations(Then<std::vector<Operation>> then) override {
+    fetch_all<Operation>(
+        caller_,
+        {.path = operations_path(region_),
+         .query = {{"filter", "(operationType = \"bulkInsert\") AND (status != \"DONE\")"},
+                   {"maxResults", std::string(kPageSize)},
+                   {"fields", operation_page_fields()}},
+         .doing = "listing bulkInsert operations",
+         .parse = parse_operation_page,
+         .then = [then = std::move(then)](Result<std::vector<Operation>> operations) {
+           // It may have ended while the list was made.
+           if (operations)
+             std::erase_if(*operations, [](const Operation& each) { return each.is_done; });
+           then(std::move(operations));
+         }});
+  }
+
+  void fetch_policies(const std::string& prefix, Then<std::vector<Policy>> then) override {
+    fetch_all<Policy>(caller_,
+                      {.path = policies_path(region_),
+                       .query = {{"filter", name_filter(prefix)},
+                                 {"maxResults", std::string(kPageSize)},
+                                 {"fields", policy_page_fields()}},
+                       .doing = "listing workload policies",
+                       .parse = parse_policy_page,
+                       .then = [prefix, then = std::move(then)](Result<std::vector<Policy>> found) {
+                         if (found)
+                           std::erase_if(*found, [&](const Policy& policy) {
+                             return !policy.name.starts_with(prefix);
+                           });
+                         then(std::move(found));
+                       }});
+  }
+
   void fetch_serial_output(const Instance& instance, Then<std::string> then) override {
     std::string doing = fmt::format("console of '{}'", instance.name);
     const std::string_view zone = zone_of(instance.url);
     if (zone.empty()) {
-      return caller_.later([doing, then = std::move(then)] {
-        then(Error{ErrorKind::Invalid, doing + ": it has no URL with a zone", "NO_ZONE"});
-      });
+      return caller_.later([doing, then = std::move(then)] { then(no_zone(doing)); });
     }
     // A start below 0 counts from the end.
     Call call{.path = with_query(
@@ -175,7 +195,10 @@ class RestCloud final : public Cloud {
     write({.method = "POST",
            .path = groups_path(region_),
            .doing = fmt::format("creating group '{}'", spec.name),
-           .body = [spec](const std::string& project) { return group_body(spec, project); }},
+           .body =
+               [this, spec](const std::string& project) {
+                 return group_body(spec, {project, region_});
+               }},
           std::move(then));
   }
 
@@ -184,6 +207,44 @@ class RestCloud final : public Cloud {
            .path = requests_path(region_, spec.group),
            .doing = fmt::format("creating request '{}' in group '{}'", spec.name, spec.group),
            .body = [body = request_body(spec)](const std::string&) { return body; }},
+          std::move(then));
+  }
+
+  void create_instances(const MigName& group,
+                        std::span<const NodeName> nodes,
+                        Then<Operation> then) override {
+    if (refuses(nodes.size(), "creating", then)) return;
+    write({.method = "POST",
+           .path = group_path(region_, group) + "/createInstances",
+           .doing = fmt::format("creating {} instances in group '{}'", nodes.size(), group),
+           .body = [body = create_instances_body(nodes)](const std::string&) { return body; }},
+          std::move(then));
+  }
+
+  void bulk_insert(const BulkSpec& spec, Then<Operation> then) override {
+    if (refuses(spec.nodes.size(), "creating", then)) return;
+    write({.method = "POST",
+           .path = fmt::format("/regions/{}/instances/bulkInsert", percent_encode(region_)),
+           .doing = fmt::format("creating {} VMs", spec.nodes.size()),
+           .body =
+               [this, spec](const std::string& project) {
+                 return bulk_body(spec, {project, region_});
+               }},
+          std::move(then));
+  }
+
+  void insert_policy(const PolicySpec& spec, Then<Operation> then) override {
+    write({.method = "POST",
+           .path = policies_path(region_),
+           .doing = fmt::format("creating workload policy '{}'", spec.name),
+           .body = [body = policy_body(spec)](const std::string&) { return body; }},
+          std::move(then));
+  }
+
+  void delete_policy(const std::string& policy, Then<Operation> then) override {
+    write({.method = "DELETE",
+           .path = policy_path(region_, policy),
+           .doing = fmt::format("deleting workload policy '{}'", policy)},
           std::move(then));
   }
 
@@ -199,13 +260,8 @@ class RestCloud final : public Cloud {
   void delete_instances(const MigName& group,
                         std::span<const Instance> instances,
                         Then<Operation> then) override {
-    if (instances.size() > kMaxRequestSize) {
-      return caller_.later([then = std::move(then), count = instances.size()] {
-        then(Error{ErrorKind::Invalid,
-                   fmt::format("deleting {} instances: at most {} at once", count, kMaxRequestSize),
-                   "TOO_MANY"});
-      });
-    }
+    if (refuses(instances.size(), "deleting", then)) return;
+    if (group.empty()) return delete_loose(instances, std::move(then));
     std::vector<std::string> urls;
     std::vector<std::string> names;
     for (const Instance& instance : instances) {
@@ -214,11 +270,9 @@ class RestCloud final : public Cloud {
       else
         urls.push_back(instance.url);
     }
-    if (urls.empty() && names.empty())
-      return caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
     if (urls.empty()) return delete_listed(group, names, std::move(then));
     if (names.empty()) return delete_listed(group, urls, std::move(then));
-    const Then<Operation> both = join(std::move(then));
+    const Then<Operation> both = join(2, std::move(then));
     delete_listed(group, urls, both);
     delete_listed(group, names, both);
   }
@@ -237,28 +291,6 @@ class RestCloud final : public Cloud {
            .path = group_path(region_, group),
            .doing = fmt::format("deleting group '{}'", group)},
           std::move(then));
-  }
-
-  void fetch_loose_instances(const std::string&, Then<std::vector<Instance>> then) override {
-    caller_.later([then = std::move(then)] { then(std::vector<Instance>{}); });
-  }
-  void fetch_bulk_operations(Then<std::vector<Operation>> then) override {
-    caller_.later([then = std::move(then)] { then(std::vector<Operation>{}); });
-  }
-  void fetch_policies(const std::string&, Then<std::vector<Policy>> then) override {
-    caller_.later([then = std::move(then)] { then(std::vector<Policy>{}); });
-  }
-  void create_instances(const MigName&, std::span<const NodeName>, Then<Operation> then) override {
-    caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
-  }
-  void bulk_insert(const BulkSpec&, Then<Operation> then) override {
-    caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
-  }
-  void insert_policy(const PolicySpec&, Then<Operation> then) override {
-    caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
-  }
-  void delete_policy(const std::string&, Then<Operation> then) override {
-    caller_.later([then = std::move(then)] { then(Operation{.is_done = true}); });
   }
 
   void after(std::chrono::milliseconds delay, std::function<void()> what) override {
@@ -297,15 +329,53 @@ class RestCloud final : public Cloud {
           std::move(then));
   }
 
-  /// A `then` for two calls: it answers once, after the second, with the error if there was one.
-  static Then<Operation> join(Then<Operation> then) {
-    auto first = std::make_shared<std::optional<Result<Operation>>>();
-    return [first, then = std::move(then)](Result<Operation> answer) {
-      if (!first->has_value()) {
-        *first = std::move(answer);
-        return;
+  void delete_loose(std::span<const Instance> instances, Then<Operation> then) {
+    const Then<Operation> all = join(instances.size(), std::move(then));
+    for (const Instance& instance : instances) {
+      std::string doing = fmt::format("deleting VM '{}'", instance.name);
+      const std::string_view zone = zone_of(instance.url);
+      if (zone.empty()) {
+        caller_.later([all, doing] { all(no_zone(doing)); });
+        continue;
       }
-      then(answer ? **first : std::move(answer));
+      write({.method = "DELETE",
+             .path = instance_path(zone, last_part(instance.url)),
+             .doing = std::move(doing)},
+            [all](Result<Operation> answer) {
+              const bool is_gone = !answer && answer.error().kind == ErrorKind::NotFound;
+              all(is_gone ? Result<Operation>(Operation{.is_done = true}) : std::move(answer));
+            });
+    }
+  }
+
+  /// Answers what is no call at all: too many at once, or none.
+  bool refuses(std::size_t count, std::string_view doing, const Then<Operation>& then) {
+    if (count > 0 && count <= kMaxRequestSize) return false;
+    caller_.later([then, count, doing = std::string(doing)] {
+      if (count == 0) return then(Operation{.is_done = true});
+      then(Error{ErrorKind::Invalid,
+                 fmt::format("{} {} instances: at most {} at once", doing, count, kMaxRequestSize),
+                 "TOO_MANY"});
+    });
+    return true;
+  }
+
+  /// A `then` for several calls: it answers once, after the last, with the first error if there was
+  /// one, else with the first operation (one that is under way, if any is).
+  static Then<Operation> join(std::size_t count, Then<Operation> then) {
+    struct Gathered {
+      std::size_t left;
+      std::optional<Result<Operation>> answer;
+    };
+
+    auto gathered = std::make_shared<Gathered>(Gathered{count, {}});
+    return [gathered, then = std::move(then)](Result<Operation> answer) {
+      auto& kept = gathered->answer;
+      const bool is_kept_good = kept && *kept;
+      if (!kept || (is_kept_good && !answer) ||
+          (is_kept_good && (*kept)->is_done && answer && !answer->is_done))
+        kept = std::move(answer);
+      if (--gathered->left == 0) then(*std::move(kept));
     };
   }
 

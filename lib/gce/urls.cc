@@ -78,6 +78,17 @@ bool is_loopback_v4(std::string_view host) {
   return dots == 3 && digits > 0;
 }
 
+/// An RE2 pattern inside a quoted string: what is neither alphanumeric nor in `keep` becomes "any
+/// character", and the caller looks at the answers again.
+std::string prefix_filter(std::string_view field, std::string_view prefix, std::string_view keep) {
+  if (prefix.empty()) return {};
+  std::string pattern(prefix);
+  for (char& c : pattern) {
+    if (!is_alnum(c) && keep.find(c) == std::string_view::npos) c = '.';
+  }
+  return fmt::format("{} eq \"{}.*\"", field, pattern);
+}
+
 }  // namespace
 
 std::string percent_encode(std::string_view text, std::string_view keep) {
@@ -174,14 +185,32 @@ std::string request_path(std::string_view region,
   return fmt::format("{}/{}", requests_path(region, group), percent_encode(request.text));
 }
 
+std::string operations_path(std::string_view region) {
+  return fmt::format("/regions/{}/operations", percent_encode(region));
+}
+
 std::string operation_path(std::string_view region, std::string_view operation) {
-  return fmt::format(
-      "/regions/{}/operations/{}", percent_encode(region), percent_encode(operation));
+  return fmt::format("{}/{}", operations_path(region), percent_encode(operation));
+}
+
+std::string zone_operation_path(std::string_view zone, std::string_view operation) {
+  return fmt::format("/zones/{}/operations/{}", percent_encode(zone), percent_encode(operation));
+}
+
+std::string policies_path(std::string_view region) {
+  return fmt::format("/regions/{}/resourcePolicies", percent_encode(region));
+}
+
+std::string policy_path(std::string_view region, std::string_view policy) {
+  return fmt::format("{}/{}", policies_path(region), percent_encode(policy));
+}
+
+std::string instance_path(std::string_view zone, std::string_view instance) {
+  return fmt::format("/zones/{}/instances/{}", percent_encode(zone), percent_encode(instance));
 }
 
 std::string serial_path(std::string_view zone, std::string_view instance) {
-  return fmt::format(
-      "/zones/{}/instances/{}/serialPort", percent_encode(zone), percent_encode(instance));
+  return instance_path(zone, instance) + "/serialPort";
 }
 
 std::string template_url(std::string_view project, std::string_view given) {
@@ -195,6 +224,14 @@ std::string template_url(std::string_view project, std::string_view given) {
 std::string zone_url(std::string_view project, std::string_view zone) {
   if (zone.find('/') != std::string_view::npos) return std::string(zone);
   return fmt::format("projects/{}/zones/{}", project, zone);
+}
+
+std::string policy_url(std::string_view project, std::string_view region, std::string_view policy) {
+  return fmt::format("projects/{}/regions/{}/resourcePolicies/{}", project, region, policy);
+}
+
+bool is_zone_of(std::string_view zone, std::string_view region) {
+  return !region.empty() && zone.substr(0, zone.rfind('-')) == region && zone != region;
 }
 
 std::string_view zone_of(std::string_view url) {
@@ -211,14 +248,11 @@ std::string_view last_part(std::string_view url) {
 }
 
 std::string name_filter(std::string_view prefix) {
-  if (prefix.empty()) return {};
-  std::string pattern(prefix);
-  for (char& c : pattern) {
-    // An RE2 pattern inside a quoted string: what a name cannot have becomes "any character", and
-    // the caller looks at the names again.
-    if (!is_alnum(c) && c != '-') c = '.';
-  }
-  return fmt::format("name eq \"{}.*\"", pattern);
+  return prefix_filter("name", prefix, "-");
+}
+
+std::string description_filter(std::string_view prefix) {
+  return prefix_filter("description", prefix, "-_ =");
 }
 
 }  // namespace flex

@@ -49,6 +49,11 @@ struct Origin {
                                        const MigName& group,
                                        const RequestName& request);
 [[nodiscard]] std::string operation_path(std::string_view region, std::string_view operation);
+[[nodiscard]] std::string zone_operation_path(std::string_view zone, std::string_view operation);
+[[nodiscard]] std::string operations_path(std::string_view region);
+[[nodiscard]] std::string policies_path(std::string_view region);
+[[nodiscard]] std::string policy_path(std::string_view region, std::string_view policy);
+[[nodiscard]] std::string instance_path(std::string_view zone, std::string_view instance);
 /// What a VM writes on its console.
 [[nodiscard]] std::string serial_path(std::string_view zone, std::string_view instance);
 
@@ -56,9 +61,16 @@ struct Origin {
 /// longer stays.
 [[nodiscard]] std::string template_url(std::string_view project, std::string_view given);
 [[nodiscard]] std::string zone_url(std::string_view project, std::string_view zone);
+/// Of a resource policy of the region.
+[[nodiscard]] std::string policy_url(std::string_view project,
+                                     std::string_view region,
+                                     std::string_view policy);
 
 /// The zone in the URL of a VM, full or partial; empty if it names none.
 [[nodiscard]] std::string_view zone_of(std::string_view url);
+
+/// True for "us-central1-a" of "us-central1".
+[[nodiscard]] bool is_zone_of(std::string_view zone, std::string_view region);
 
 /// What follows the last "/".
 [[nodiscard]] std::string_view last_part(std::string_view url);
@@ -66,5 +78,7 @@ struct Origin {
 /// The filter for names that start with `prefix`, as a list takes it; empty if `prefix` is. It may
 /// let more through where `prefix` is no name.
 [[nodiscard]] std::string name_filter(std::string_view prefix);
+/// The same for descriptions.
+[[nodiscard]] std::string description_filter(std::string_view prefix);
 
 }  // namespace flex

@@ -46,8 +46,20 @@ bool is_indefinite(TimePoint time) {
   return time >= std::chrono::sys_days{9999y / std::chrono::January / 1};
 }
 
-/// An `errors` array as one error: the quota's if there is one, for that is what somebody can mend,
-/// else the first.
+/// A message that does not say which quota it is about says so from now on.
+void name_quota(ProviderError& error, const std::string& name) {
+  if (name.empty() || error.message.find(name) != std::string::npos) return;
+  error.message = fmt::format("Quota '{}' exceeded. {}", name, error.message);
+}
+
+/// Which of several errors says most: a quota's, for that is what somebody can mend; a bulkInsert's
+/// own comes first in its list, and only sums up.
+int rank_of(const ProviderError& error) {
+  if (error.code == "QUOTA_EXCEEDED") return 2;
+  return error.code == "VM_MIN_COUNT_NOT_REACHED" ? 0 : 1;
+}
+
+/// An `errors` array as one error: the first of the highest rank.
 std::optional<ProviderError> read_errors(const JsonView& holder) {
   std::optional<ProviderError> chosen;
   std::optional<TimePoint> availability;
@@ -57,9 +69,9 @@ std::optional<ProviderError> read_errors(const JsonView& holder) {
       const JsonView info = detail.object("errorInfo");
       const auto time = read_time(info.object("metadatas"), "estimatedAvailabilityTime");
       if (time && !is_indefinite(*time)) availability = time;
+      name_quota(error, detail.object("quotaInfo").text("limitName"));
     });
-    const bool is_quota = error.code == "QUOTA_EXCEEDED";
-    if (!chosen || (is_quota && chosen->code != "QUOTA_EXCEEDED")) chosen = std::move(error);
+    if (!chosen || rank_of(error) > rank_of(*chosen)) chosen = std::move(error);
   });
   if (chosen) chosen->estimated_availability = availability;
   return chosen;
@@ -72,6 +84,9 @@ Group read_group(const JsonView& view) {
               .target_size = view.number("targetSize"),
               .is_stable = view.object("status").flag("isStable", true),
               .created = read_time(view, "creationTimestamp").value_or(TimePoint{})};
+  if (view.object("targetSizePolicy").text("mode") == "INDIVIDUAL")
+    group.kind = GroupKind::Individual;
+  group.policy = last_part(view.object("resourcePolicies").text("workloadPolicy"));
   view.objects("versions", [&](const JsonView& version) {
     if (group.instance_template.empty()) group.instance_template = version.text("instanceTemplate");
   });
@@ -109,6 +124,49 @@ Instance read_instance(const JsonView& view) {
   return instance;
 }
 
+/// A VM as the instances' own lists show it.
+Instance read_loose_instance(const JsonView& view) {
+  const JsonView status = view.object("resourceStatus");
+  Instance instance{.name = {view.text("name")},
+                    .url = view.text("selfLink"),
+                    .id = view.text("id"),
+                    .status = parse_instance_status(view.text("status")),
+                    .terminates = read_time(status.object("scheduling"), "terminationTimestamp"),
+                    .description = view.text("description")};
+  // A VM always has a status: one that is not said is not "no VM".
+  if (instance.status == InstanceStatus::None) instance.status = InstanceStatus::Unknown;
+  return instance;
+}
+
+/// "; us-central1-a: 1 of 4 created, 3 failed" for every zone that a bulkInsert tried.
+std::string read_locations(const JsonView& operation) {
+  std::string text;
+  const JsonView metadata = operation.object("instancesBulkInsertOperationMetadata");
+  metadata.members("perLocationStatus", [&](std::string_view place, const JsonView& status) {
+    text += fmt::format("; {}: {} of {} created, {} failed",
+                        last_part(place),
+                        status.number("createdVmCount"),
+                        status.number("targetVmCount"),
+                        status.number("failedToCreateVmCount"));
+    const auto deleted = status.number("deletedVmCount");
+    if (deleted > 0) text += fmt::format(", {} deleted again", deleted);
+  });
+  return text;
+}
+
+Operation read_operation(const JsonView& view) {
+  Operation operation{.name = view.text("name"),
+                      .zone = std::string(last_part(view.text("zone"))),
+                      .is_done = view.text("status") == "DONE",
+                      .error = read_errors(view.object("error"))};
+  const auto status = view.number("httpErrorStatusCode");
+  if (!operation.error && status >= 400)
+    operation.error = ProviderError{.code = fmt::format("HTTP_{}", status),
+                                    .message = view.text("httpErrorMessage")};
+  if (operation.error) operation.error->message += read_locations(view);
+  return operation;
+}
+
 /// A list that is not the whole list would make us see VMs as gone.
 void check_complete(const JsonView& page, std::optional<Error>& incomplete) {
   const std::string code = page.object("warning").text("code");
@@ -135,6 +193,25 @@ Result<Page<T>> parse_page(std::string_view text, std::string_view items, const 
   return page;
 }
 
+/// The same for a list by scope: "items" is a map, and each scope has its own warning.
+template <class T, class ReadItem>
+Result<Page<T>> parse_scoped_page(std::string_view text,
+                                  std::string_view items,
+                                  const ReadItem& read) {
+  std::optional<Error> incomplete;
+  auto page = parse_document<Page<T>>(text, [&](const JsonView& view) {
+    Page<T> out{.next = view.text("nextPageToken")};
+    check_complete(view, incomplete);
+    view.members("items", [&](std::string_view, const JsonView& scope) {
+      check_complete(scope, incomplete);
+      scope.objects(items, [&](const JsonView& item) { out.items.push_back(read(item)); });
+    });
+    return out;
+  });
+  if (page && incomplete) return *std::move(incomplete);
+  return page;
+}
+
 template <class Enum>
 struct Word {
   std::string_view text;
@@ -146,6 +223,13 @@ Enum look_up(const Word<Enum> (&words)[N], std::string_view text, Enum otherwise
   const auto* found = std::find_if(
       std::begin(words), std::end(words), [&](const auto& word) { return word.text == text; });
   return found == std::end(words) ? otherwise : found->value;
+}
+
+/// [{"name": …}, …]
+json named(std::span<const NodeName> nodes) {
+  json list = json::array();
+  for (const NodeName& node : nodes) list.push_back({{"name", node.text}});
+  return list;
 }
 
 std::string dump(const json& value) {
@@ -172,6 +256,20 @@ std::string instance_page_fields() {
          "scheduling/terminationTimestamp,lastAttempt/errors/errors(code,message)),nextPageToken";
 }
 
+std::string loose_instance_page_fields() {
+  return "items/*/instances(name,selfLink,id,status,description,"
+         "resourceStatus/scheduling/terminationTimestamp),items/*/warning/code,"
+         "nextPageToken,warning/code,unreachables";
+}
+
+std::string operation_page_fields() {
+  return fmt::format("items({}),nextPageToken,warning/code", kOperationFields);
+}
+
+std::string policy_page_fields() {
+  return "items(name,description,creationTimestamp,workloadPolicy/type),nextPageToken,warning/code";
+}
+
 Result<Group> parse_group(std::string_view text) {
   return parse_document<Group>(text, read_group);
 }
@@ -190,19 +288,33 @@ Result<Page<Instance>> parse_instance_page(std::string_view text) {
 }
 
 Result<Operation> parse_operation(std::string_view text) {
-  auto operation = parse_document<Operation>(text, [](const JsonView& view) {
-    Operation out{.name = view.text("name"),
-                  .is_done = view.text("status") == "DONE",
-                  .error = read_errors(view.object("error"))};
-    const auto status = view.number("httpErrorStatusCode");
-    if (!out.error && status >= 400)
-      out.error = ProviderError{.code = fmt::format("HTTP_{}", status),
-                                .message = view.text("httpErrorMessage")};
-    return out;
-  });
+  auto operation = parse_document<Operation>(text, read_operation);
   if (operation && operation->name.empty())
     return Error{ErrorKind::Internal, "$.name: an operation without a name", "BAD_REPLY"};
   return operation;
+}
+
+Result<Page<Operation>> parse_operation_page(std::string_view text) {
+  return parse_page<Operation>(text, "items", read_operation);
+}
+
+Result<Page<Instance>> parse_loose_instance_page(std::string_view text) {
+  return parse_scoped_page<Instance>(text, "instances", read_loose_instance);
+}
+
+Result<Page<Policy>> parse_policy_page(std::string_view text) {
+  auto page = parse_page<std::optional<Policy>>(text, "items", [](const JsonView& view) {
+    const bool is_workload = view.object("workloadPolicy").is_there();
+    Policy policy{.name = view.text("name"),
+                  .description = view.text("description"),
+                  .created = read_time(view, "creationTimestamp").value_or(TimePoint{})};
+    return is_workload ? std::optional(std::move(policy)) : std::nullopt;
+  });
+  if (!page) return std::move(page.error());
+  Page<Policy> out{.next = std::move(page->next)};
+  for (auto& policy : page->items)
+    if (policy) out.items.push_back(*std::move(policy));
+  return out;
 }
 
 Result<std::string> parse_serial_output(std::string_view text) {
@@ -281,34 +393,81 @@ InstanceAction parse_instance_action(std::string_view text) {
   return look_up(kWords, text, InstanceAction::Other);
 }
 
-std::string group_body(const GroupSpec& spec, std::string_view project) {
-  json distribution = {{"targetShape", "ANY_SINGLE_ZONE"}};
+std::string group_body(const GroupSpec& spec, const Home& home) {
+  const bool is_individual = spec.kind == GroupKind::Individual;
+  // VMs that come one by one may come from any zone, unless they are to be near each other.
+  const bool is_spread = is_individual && spec.policy.empty();
+  json distribution = {{"targetShape", is_spread ? "ANY" : "ANY_SINGLE_ZONE"}};
   for (const std::string& zone : spec.zones)
-    distribution["zones"].push_back({{"zone", zone_url(project, zone)}});
-  // No VM but through a request; no repair and no moving about behind Slurm's back.
-  return dump({
+    distribution["zones"].push_back({{"zone", zone_url(home.project, zone)}});
+  // No VM that was not asked for; no repair and no moving about behind Slurm's back.
+  json body = {
       {"name", spec.name.text},
       {"description", spec.description},
       // Its own limit is shorter: a number may be put behind it.
       {"baseInstanceName", to_rfc1035(spec.name.text, kMaxBaseName)},
       {"targetSize", 0},
       {"versions",
-       json::array({{{"instanceTemplate", template_url(project, spec.instance_template)}}})},
+       json::array({{{"instanceTemplate", template_url(home.project, spec.instance_template)}}})},
       {"distributionPolicy", std::move(distribution)},
       {"updatePolicy", {{"type", "OPPORTUNISTIC"}, {"instanceRedistributionType", "NONE"}}},
       {"instanceLifecyclePolicy", {{"defaultActionOnFailure", "DO_NOTHING"}}},
-  });
+  };
+  if (is_individual) body["targetSizePolicy"] = {{"mode", "INDIVIDUAL"}};
+  if (!spec.policy.empty())
+    body["resourcePolicies"] = {
+        {"workloadPolicy", policy_url(home.project, home.region, spec.policy)}};
+  return dump(body);
 }
 
 std::string request_body(const RequestSpec& spec) {
-  json instances = json::array();
-  for (const NodeName& node : spec.nodes) instances.push_back({{"name", node.text}});
   return dump({
       {"name", spec.name.text},
       {"description", spec.description},
-      {"instances", std::move(instances)},
+      {"instances", named(spec.nodes)},
       {"requestedRunDuration", {{"seconds", fmt::format("{}", spec.run_duration.count())}}},
   });
+}
+
+std::string create_instances_body(std::span<const NodeName> nodes) {
+  return dump({{"instances", named(nodes)}});
+}
+
+std::string bulk_body(const BulkSpec& spec, const Home& home) {
+  json each = json::object();
+  for (const NodeName& node : spec.nodes) each[node.text] = json::object();
+  json location = {{"targetShape", "ANY_SINGLE_ZONE"}};
+  for (const std::string& zone : spec.zones) {
+    // The preferences alone leave the region's other zones open; the list does not.
+    const std::string place = fmt::format("zones/{}", last_part(zone));
+    location["locations"][place] = {{"preference", "ALLOW"}};
+    location["zones"].push_back({{"zone", place}});
+  }
+  // Merged into the template's: what is not said here stays as it is there.
+  json scheduling = {
+      {"maxRunDuration", {{"seconds", fmt::format("{}", spec.run_duration.count())}}},
+      {"instanceTerminationAction", "DELETE"}};
+  return dump({
+      {"count", fmt::format("{}", spec.nodes.size())},
+      {"minCount", fmt::format("{}", std::max<std::size_t>(spec.min_count, 1))},
+      {"perInstanceProperties", std::move(each)},
+      {"sourceInstanceTemplate", template_url(home.project, spec.instance_template)},
+      {"instanceProperties",
+       {{"description", spec.description}, {"scheduling", std::move(scheduling)}}},
+      {"locationPolicy", std::move(location)},
+  });
+}
+
+std::string policy_body(const PolicySpec& spec) {
+  static constexpr std::string_view kDistances[] = {"SUBBLOCK", "BLOCK", "CLUSTER"};
+  json workload = {{"type", "HIGH_THROUGHPUT"}};
+  if (spec.max_distance >= 1 && spec.max_distance <= 3)
+    workload["maxTopologyDistance"] = kDistances[spec.max_distance - 1];
+  if (!spec.accelerator_topology.empty())
+    workload["acceleratorTopology"] = spec.accelerator_topology;
+  return dump({{"name", spec.name},
+               {"description", spec.description},
+               {"workloadPolicy", std::move(workload)}});
 }
 
 std::string delete_instances_body(std::span<const std::string> instances) {

@@ -26,20 +26,30 @@ struct Page {
 // What is read of each reply, as the `fields` parameter says it.
 inline constexpr std::string_view kGroupFields =
     "name,description,instanceTemplate,versions/instanceTemplate,targetSize,status/isStable,"
-    "creationTimestamp";
+    "creationTimestamp,targetSizePolicy/mode,resourcePolicies/workloadPolicy";
 inline constexpr std::string_view kOperationFields =
-    "name,status,httpErrorStatusCode,httpErrorMessage,"
-    "error/errors(code,message,errorDetails/errorInfo/metadatas)";
+    "name,zone,status,httpErrorStatusCode,httpErrorMessage,"
+    "error/errors(code,message,errorDetails/errorInfo/metadatas),"
+    "instancesBulkInsertOperationMetadata/perLocationStatus";
 [[nodiscard]] std::string group_page_fields();
 [[nodiscard]] std::string request_page_fields();
 [[nodiscard]] std::string instance_page_fields();
+[[nodiscard]] std::string loose_instance_page_fields();
+[[nodiscard]] std::string operation_page_fields();
+[[nodiscard]] std::string policy_page_fields();
 
 [[nodiscard]] Result<Group> parse_group(std::string_view text);
 [[nodiscard]] Result<Page<Group>> parse_group_page(std::string_view text);
 [[nodiscard]] Result<Page<ResizeRequest>> parse_request_page(std::string_view text,
                                                              const MigName& group);
 [[nodiscard]] Result<Page<Instance>> parse_instance_page(std::string_view text);
+/// VMs by zone, as an aggregated list has them.
+[[nodiscard]] Result<Page<Instance>> parse_loose_instance_page(std::string_view text);
+/// Of a bulkInsert that failed, the error's message also says how many VMs came in which zone.
 [[nodiscard]] Result<Operation> parse_operation(std::string_view text);
+[[nodiscard]] Result<Page<Operation>> parse_operation_page(std::string_view text);
+/// Only workload policies; a region has others, too.
+[[nodiscard]] Result<Page<Policy>> parse_policy_page(std::string_view text);
 /// The text on a VM's console.
 [[nodiscard]] Result<std::string> parse_serial_output(std::string_view text);
 
@@ -50,8 +60,17 @@ inline constexpr std::string_view kOperationFields =
 [[nodiscard]] InstanceStatus parse_instance_status(std::string_view text);
 [[nodiscard]] InstanceAction parse_instance_action(std::string_view text);
 
-[[nodiscard]] std::string group_body(const GroupSpec& spec, std::string_view project);
+/// What bodies name other resources by.
+struct Home {
+  std::string_view project;
+  std::string_view region;
+};
+
+[[nodiscard]] std::string group_body(const GroupSpec& spec, const Home& home);
 [[nodiscard]] std::string request_body(const RequestSpec& spec);
+[[nodiscard]] std::string create_instances_body(std::span<const NodeName> nodes);
+[[nodiscard]] std::string bulk_body(const BulkSpec& spec, const Home& home);
+[[nodiscard]] std::string policy_body(const PolicySpec& spec);
 /// `instances`: either all names or all URLs.
 [[nodiscard]] std::string delete_instances_body(std::span<const std::string> instances);
 

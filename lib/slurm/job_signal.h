@@ -11,8 +11,8 @@
 
 namespace flex::slurm {
 
-/// How slurmctld is told of job `id` and no other: by the number alone it takes the first task of
-/// an array for the whole array, and the leader of a heterogeneous job for all of that.
+/// How slurmctld is told of job `id` and no other: by the number alone it takes the task that has
+/// the array's own number for the whole array.
 [[nodiscard]] std::string to_signal_target(JobId id, const slurm_job_info_t& job);
 
 /// As in scheduler.h.

@@ -17,10 +17,12 @@ namespace {
 // Somebody must be allowed to use it; root is known to every slurmctld and accounting database.
 constexpr const char* kUsers = "root";
 
-// Not PURGE_COMP: no job ever runs in it, so it would go that long after its start, and 22.05 then
-// leaves the nodes in state MAINT for good. It goes at its end.
 constexpr std::uint64_t kFlags =
-    RESERVE_FLAG_MAINT | RESERVE_FLAG_IGN_JOBS | RESERVE_FLAG_SPEC_NODES;
+    RESERVE_FLAG_MAINT | RESERVE_FLAG_IGN_JOBS | RESERVE_FLAG_PURGE_COMP | RESERVE_FLAG_SPEC_NODES;
+
+/// No job ever runs in it, so it would be purged this long after its start; later than its end,
+/// because 22.05 leaves purged nodes in state MAINT and lets the end be moved, but not the purging.
+constexpr std::chrono::hours kPurge{24};
 
 Result<Done> check(const Reservation& reservation, std::string_view doing) {
   if (reservation.name.empty()) return to_error(ESLURM_RESERVATION_INVALID, doing);
@@ -42,6 +44,7 @@ resv_desc_msg_t ReservationMessage::to_create() {
   auto message = to_update();
   message.users = users_.data();
   message.flags = kFlags;
+  message.purge_comp_time = static_cast<std::uint32_t>(Seconds{kPurge}.count());
   return message;
 }
 

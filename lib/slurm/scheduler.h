@@ -92,8 +92,9 @@ class Scheduler {
   virtual Result<Done> requeue_and_hold(JobId job) = 0;
 
   /// The signal goes to all of the job's processes, the batch script among them. NotFound or
-  /// Precondition for a job that does not run yet, or any more. Of an array or a heterogeneous job
-  /// only this part gets it. A signal that srun passes on (USR1, USR2) reaches its tasks twice.
+  /// Precondition for a job that does not run yet, or any more. Of an array only this task gets it;
+  /// the leader of a heterogeneous job stands for all of it. A signal that srun passes on (USR1,
+  /// USR2) may reach its tasks twice.
   virtual Result<Done> signal_job(JobId job, int signal) = 0;
   /// A line in the job's own output; lost while the job still waits for its nodes.
   virtual Result<Done> notify_job(JobId job, std::string_view text) = 0;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
+#include <utility>
 
 namespace flex {
 
@@ -54,29 +56,64 @@ std::vector<NodeName> coming_for(const Picture& picture,
   return coming;
 }
 
-bool is_unserved(const NodePicture& node) {
-  return node.node != nullptr && is_powering_up(*node.node) && node.is_coming_up() &&
-         !node.has_vm() && !node.request;
+TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise) {
+  const bool is_known =
+      job != nullptr && job->start_time != TimePoint{} && job->start_time <= round.shot.now;
+  return is_known ? job->start_time : otherwise;
 }
 
-void ask_for(Round& round,
-             Rule rule,
-             const std::string& why,
-             const std::vector<NodeName>& nodes,
-             std::uint32_t attempt) {
-  if (nodes.empty()) return;
+Turn make_turn(const Round& round,
+               Rule rule,
+               std::string why,
+               std::vector<NodeName> nodes,
+               TimePoint first_seen) {
+  Turn turn{.rule = rule, .why = std::move(why), .nodes = std::move(nodes), .since = first_seen};
+  const NodePicture& node = *round.picture.find(turn.nodes.front());
+  if (node.jobs.empty()) return turn;
+  const Job& job = *node.jobs.front();
+  turn.job = job.id;
+  turn.since = waits_since(round, &job, first_seen);
+  return turn;
+}
+
+bool is_unserved(const NodePicture& node) {
+  return node.node != nullptr && is_powering_up(*node.node) && node.is_coming_up() &&
+         !node.has_vm() && !node.is_asked_for();
+}
+
+namespace {
+
+/// Jobs and nodes in the order of `nodes`.
+void sort_demand(Demand& demand, const std::vector<NodeName>& nodes) {
+  std::unordered_map<NodeName, std::size_t> place;
+  for (const NodeName& node : nodes) place.emplace(node, place.size());
+  std::stable_sort(
+      demand.jobs.begin(), demand.jobs.end(), [&](const auto& left, const auto& right) {
+        return place.at(left.nodes.front()) < place.at(right.nodes.front());
+      });
+  std::stable_sort(
+      demand.jobless.begin(), demand.jobless.end(), [&](const auto& left, const auto& right) {
+        return place.at(left) < place.at(right);
+      });
+}
+
+}  // namespace
+
+AskForNodes plan_for(const Round& round,
+                     const std::vector<NodeName>& nodes,
+                     const PlanOptions& options) {
   std::set<std::size_t> nodesets;
   for (const NodeName& name : nodes) nodesets.insert(round.config.find(name)->nodeset);
   AskForNodes ask;
   ask.demand = resolve_demand(
       {.config = round.config, .nodes = nodes, .request = nullptr, .jobs = &round.shot.jobs.items});
+  sort_demand(ask.demand, nodes);
   ask.plan = plan_resume(round.config,
                          round.shot.cluster,
                          ask.demand,
                          round.picture.fleet_of({nodesets.begin(), nodesets.end()}),
-                         attempt);
-  round.claim(nodes);
-  round.add(rule, why, std::move(ask));
+                         options);
+  return ask;
 }
 
 void cancel_request(Round& round,

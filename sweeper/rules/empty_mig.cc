@@ -59,7 +59,7 @@ bool is_empty(const SweptGroup& group) {
 void empty_mig(Round& round) {
   const Demanding demanding = find_demanding(round);
   for (const SweptGroup& group : round.shot.groups) {
-    if (!is_empty(group)) continue;
+    if (group.group.kind == GroupKind::Loose || !is_empty(group)) continue;
     const JobId job = group_job(group.group);
     const bool is_needed =
         job != 0 ? demanding.jobs.contains(job) : demanding.nodesets.contains(group.nodeset);

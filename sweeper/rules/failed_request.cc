@@ -3,6 +3,7 @@
 // Otherwise the job is given back with the reason. The failed request is deleted when nobody waits
 // for it any more.
 #include "lib/fleet/groups.h"
+#include "lib/fleet/queue.h"
 #include "lib/gce/errors.h"
 #include "lib/slurm/node_state.h"
 #include "resume/apply.h"
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace flex {
 
@@ -26,7 +28,8 @@ std::vector<NodeName> waiting_for(const Round& round, const ResizeRequest& reque
   std::vector<NodeName> waiting;
   for (const NodeName& name : request.nodes) {
     const NodePicture* node = round.picture.find(name);
-    if (node == nullptr || !is_unserved(*node) || !round.is_free(name)) continue;
+    if (node == nullptr || !is_unserved(*node) || !round.is_free(name) || round.is_queued(name))
+      continue;
     const bool is_latest = node->failed && node->failed->name == request.name;
     // An admin powered it up by hand.
     const bool is_by_hand = request_job(request) == 0 && !is_power_down_requested(*node->node);
@@ -70,6 +73,8 @@ std::optional<Error> why_give_up(const NodePicture& node,
                                  const Error& error,
                                  std::uint32_t failures) {
   if (is_permanent(error)) return error;
+  // It waits for its turn.
+  if (is_active_requests_quota(error)) return std::nullopt;
   // A static node is kept for ever.
   if (policy.limit == 0 || failures < policy.limit || node.is_static) return std::nullopt;
   return Error{ErrorKind::Invalid,
@@ -85,7 +90,9 @@ void retry_or_give_back(Round& round,
   const NodePicture& first = *round.picture.find(waiting.front());
   const RetryConfig& policy = round.nodeset_of(first).retry;
   RetryState& retry = round.memory.retries[first.name];
-  const std::uint32_t failures = std::max(retry.attempts, request_attempt(request));
+  const RequestWay way = request_way(request);
+  const std::uint32_t failures =
+      std::max({retry.attempts, way.attempt - std::min(way.attempt - 1, way.renewed), 1U});
   if (const auto last = why_give_up(first, policy, error, failures)) {
     round.memory.retries.erase(first.name);
     give_back(round, jobs_on(round.picture, waiting), waiting, *last);
@@ -96,18 +103,32 @@ void retry_or_give_back(Round& round,
     retry.next = round.shot.now + pause_after(policy, failures);
     retry.why = error.what;
   }
-  round.claim(waiting);
-  if (round.shot.now < retry.next || round.is_stopped(first)) return;
-  ask_for(round,
-          Rule::FailedRequest,
-          fmt::format("attempt {} failed: {}", failures, error.what),
-          waiting,
-          failures + 1);
+  if (is_active_requests_quota(error)) retry.next = round.shot.now;
+  Turn turn = make_turn(round,
+                        Rule::FailedRequest,
+                        fmt::format("attempt {} failed: {}", failures, error.what),
+                        waiting,
+                        request.created);
+  turn.options = {.attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed};
+  turn.is_ready = round.shot.now >= retry.next && !round.is_stopped(first);
+  round.enqueue(std::move(turn));
+}
+
+/// What waits one by one has no request that could fail: its entry says what is wrong.
+void give_back_alone(Round& round) {
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (!node.is_queued_alone() || !node.alone->last_error || !round.is_free(node.name)) continue;
+    const Error error = to_error(*node.alone->last_error);
+    if (!is_permanent(error) || node.jobs.empty()) continue;
+    if (!round.see(Rule::FailedRequest, node.name.text + " alone").is_twice()) continue;
+    give_back(round, node.jobs, {node.name}, error);
+  }
 }
 
 }  // namespace
 
 void failed_request(Round& round) {
+  give_back_alone(round);
   for (const SweptGroup& group : round.shot.groups) {
     for (const ResizeRequest& request : group.requests) {
       if (request.state != RequestState::Failed || !is_our_request(request)) continue;

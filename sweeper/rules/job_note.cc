@@ -26,6 +26,7 @@ constexpr std::size_t kMostNotes = 100;
 
 struct JobView {
   const ResizeRequest* request = nullptr;  ///< the oldest that it waits for
+  const Instance* alone = nullptr;         ///< without a request: one of those that it waits for
   std::size_t waiting_nodes = 0;
   std::size_t vms = 0;
   std::size_t ours = 0;
@@ -45,22 +46,32 @@ JobView view_of(const Round& round, const Job& job) {
       ++view.waiting_nodes;
       if (view.request == nullptr || node->request->created < view.request->created)
         view.request = node->request.item;
+    } else if (node->is_queued_alone()) {
+      ++view.waiting_nodes;
+      view.alone = node->alone.item;
     }
   }
   return view;
 }
 
 std::string waiting_text(const Round& round, const Job& job, const JobView& view) {
-  const ResizeRequest& request = *view.request;
   WaitingNote note{.vms = view.waiting_nodes,
                    .region = round.config.region,
-                   .since = request.created,
-                   .attempt = request_attempt(request),
+                   .since = waits_since(round, &job, round.shot.now),
+                   .attempt = 1,
                    .now = round.shot.now};
-  if (request.last_attempt) {
-    note.estimate = request.last_attempt->estimated_availability;
-    note.reason_code = request.last_attempt->code;
-    note.reason = request.last_attempt->message;
+  const ProviderError* reason = nullptr;
+  if (view.request != nullptr) {
+    note.since = view.request->created;
+    note.attempt = request_attempt(*view.request);
+    if (view.request->last_attempt) reason = &*view.request->last_attempt;
+  } else if (view.alone->last_error) {
+    reason = &*view.alone->last_error;
+  }
+  if (reason != nullptr) {
+    note.estimate = reason->estimated_availability;
+    note.reason_code = reason->code;
+    note.reason = reason->message;
   }
   std::string text = note_waiting(note);
   const RunDuration run = run_duration(round.config.nodesets[*view.nodeset], job.time_limit);
@@ -78,8 +89,10 @@ std::string running_text(const Round& round, const Job& job) {
 
 /// Empty: nothing to say.
 std::string text_for(const Round& round, const Job& job, const JobView& view) {
-  if (view.request != nullptr) return waiting_text(round, job, view);
+  if (view.request != nullptr || view.alone != nullptr) return waiting_text(round, job, view);
   if (view.vms == view.ours) return running_text(round, job);
+  if (const auto turn = round.turn_notes.find(job.id); turn != round.turn_notes.end())
+    return turn->second;
   for (const NodeName& name : job.nodes) {
     const auto retry = round.memory.retries.find(name);
     if (retry == round.memory.retries.end() || retry->second.next <= round.shot.now) continue;

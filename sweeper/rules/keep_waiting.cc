@@ -20,9 +20,12 @@ bool is_waiting(const Round& round, const NodePicture& node) {
       is_powered_down(*node.node))
     return false;
   if (node.has_vm() || (node.entry && node.entry->is_leaving())) return false;
-  // Without a request it waits for the next attempt, or for the sweeper to ask.
   const bool is_unwanted = !node.is_awaited() && is_power_down_requested(*node.node);
-  return (node.request && !is_unwanted) || round.memory.retries.contains(node.name);
+  if (node.is_asked_for()) return !is_unwanted;
+  // Without a request it waits for the next attempt, or for its turn.
+  if (round.memory.retries.contains(node.name)) return true;
+  const Sighting* const seen = round.memory.find(to_string(Rule::UnrequestedNode), node.name.text);
+  return node.is_awaited() && seen != nullptr && seen->is_twice() && !round.is_stopped(node);
 }
 
 /// Whether `part` of `whole` of the node's ResumeTimeout is over.

@@ -8,24 +8,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace flex {
 
 namespace {
 
-void give_up(Round& round,
-             const SweptGroup& group,
-             const ResizeRequest& request,
-             const NodesetConfig& nodeset,
-             const std::vector<const Job*>& jobs) {
+std::string why_over(const NodesetConfig& nodeset) {
+  return fmt::format("no VMs within provision_timeout {}",
+                     format_slurm_time(nodeset.provision_timeout));
+}
+
+/// What came for these jobs: nodes on their way, and those that are up already and of no use
+/// without the others.
+std::vector<NodeName> nodes_for(const Round& round,
+                                const Job& job,
+                                const std::vector<const Job*>& jobs) {
+  std::vector<NodeName> nodes = coming_for(round.picture, job, jobs);
+  for (const NodeName& name : job.nodes) {
+    const NodePicture* node = round.picture.find(name);
+    if (node != nullptr && node->has_vm() && !node->is_coming_up() && !node->is_static &&
+        node->jobs.size() == 1)
+      nodes.push_back(name);
+  }
+  std::erase_if(nodes, [&](const NodeName& name) { return !round.is_free(name); });
+  return nodes;
+}
+
+void give_up(Round& round, const NodesetConfig& nodeset, const std::vector<const Job*>& jobs) {
   const std::string limit = format_slurm_time(nodeset.provision_timeout);
-  const std::string why = fmt::format("no VMs within provision_timeout {}", limit);
+  const std::string why = why_over(nodeset);
   const bool hold = nodeset.on_timeout == OnTimeout::Hold;
-  cancel_request(round, Rule::ProvisionTimeout, why, {.item = &request, .group = &group});
   std::vector<NodeName> nodes;
   for (const Job* job : jobs) {
     tell(round, Rule::ProvisionTimeout, why, *job, note_provision_timeout(limit, hold));
-    std::vector<NodeName> coming = coming_for(round.picture, *job, jobs);
-    std::erase_if(coming, [&](const NodeName& name) { return !round.is_free(name); });
+    std::vector<NodeName> coming = nodes_for(round, *job, jobs);
     round.claim(coming);
     nodes.insert(nodes.end(), coming.begin(), coming.end());
     // Of a heterogeneous job only the leader can be requeued; it takes the others along. A job that
@@ -46,6 +63,43 @@ void give_up(Round& round,
                         .reason = "flex: " + why});
 }
 
+/// A request that was renewed, or that follows another, began to wait with its job.
+TimePoint began_to_wait(const ResizeRequest& request, const std::vector<const Job*>& jobs) {
+  TimePoint since = request.created;
+  if (request_way(request) == RequestWay{}) return since;
+  for (const Job* job : jobs) {
+    if (job->start_time != TimePoint{}) since = std::min(since, job->start_time);
+  }
+  return since;
+}
+
+bool is_over(const NodesetConfig& nodeset, Seconds waited) {
+  return nodeset.provision_timeout > Seconds{0} && waited >= nodeset.provision_timeout;
+}
+
+/// VMs that are asked for without a request, or that cannot be asked for now.
+void look_at_jobs(Round& round) {
+  for (const Job& job : round.shot.jobs.items) {
+    if (!job.holds_nodes() || !job.is_configuring) continue;
+    const NodePicture* waiting = nullptr;
+    for (const NodeName& name : job.nodes) {
+      const NodePicture* node = round.picture.find(name);
+      if (node == nullptr || !node->is_coming_up() || node->has_vm()) continue;
+      if (node->request) {
+        waiting = nullptr;
+        break;
+      }
+      waiting = node;
+    }
+    if (waiting == nullptr || !round.is_free(waiting->name)) continue;
+    const NodesetConfig& nodeset = round.nodeset_of(*waiting);
+    const Sighting& seen = round.see(Rule::ProvisionTimeout, fmt::format("job {}", job.id));
+    const TimePoint since = waits_since(round, &job, seen.first);
+    if (seen.is_twice() && is_over(nodeset, round.shot.now - since))
+      give_up(round, nodeset, {&job});
+  }
+}
+
 }  // namespace
 
 void provision_timeout(Round& round) {
@@ -57,15 +111,17 @@ void provision_timeout(Round& round) {
       const NodePicture* node = round.picture.find(request.nodes.front());
       if (node == nullptr || !round.is_free(node->name)) continue;
       const NodesetConfig& nodeset = round.nodeset_of(*node);
-      const bool is_over = nodeset.provision_timeout > Seconds{0} &&
-                           request.created != TimePoint{} &&
-                           round.shot.now - request.created >= nodeset.provision_timeout;
-      // Nobody waits for a static node: cancelling would only lose its place in the queue.
       const std::vector<const Job*> jobs = jobs_on(round.picture, request.nodes);
-      if (!is_over || jobs.empty() || round.spend(1) == 0) continue;
-      give_up(round, group, request, nodeset, jobs);
+      // Nobody waits for a static node: cancelling would only lose its place in the queue.
+      if (request.created == TimePoint{} || jobs.empty() ||
+          !is_over(nodeset, round.shot.now - began_to_wait(request, jobs)) || round.spend(1) == 0)
+        continue;
+      cancel_request(
+          round, Rule::ProvisionTimeout, why_over(nodeset), {.item = &request, .group = &group});
+      give_up(round, nodeset, jobs);
     }
   }
+  look_at_jobs(round);
 }
 
 }  // namespace flex

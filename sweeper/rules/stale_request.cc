@@ -75,10 +75,25 @@ void cancel(Round& round,
   }
 }
 
+/// What waits one by one, without a request: giving the node back makes flex-suspend take it out of
+/// the queue. Whether an admin wanted it or a job that was cancelled, nobody can say.
+void find_alone(Round& round, std::vector<NodeName>& unwanted) {
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (!node.is_queued_alone() || !node.is_coming_up() || node.is_awaited() ||
+        !round.is_free(node.name) || is_power_down_requested(*node.node))
+      continue;
+    const Sighting& seen = round.see(Rule::StaleRequest, node.name.text + " alone");
+    if (!seen.is_twice() || seen.age() < round.config.sweeper.orphan_grace) continue;
+    round.claim(node.name);
+    unwanted.push_back(node.name);
+  }
+}
+
 }  // namespace
 
 void stale_request(Round& round) {
   std::vector<NodeName> unwanted;
+  find_alone(round, unwanted);
   for (const SweptGroup& group : round.shot.groups) {
     for (const ResizeRequest& request : group.requests) {
       if (!request.is_active() || !is_our_request(request) || !round.is_free(group, request))

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // unrequested_node: slurmctld brings a node up, and neither a VM nor a request is there.
-// flex-resume died or was refused, or the request has gone: ask as it would have. A node that
-// nobody waits for is given back instead.
+// flex-resume died, was refused or left it to us, or the request has gone: ask as it would have,
+// when its turn comes. A node that nobody waits for is given back instead.
 #include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 namespace flex {
 
@@ -34,38 +36,50 @@ bool is_set_aside(const NodePicture& node) {
 bool is_ripe(Round& round, const NodePicture& node) {
   const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text);
   const bool is_leaving = node.entry && node.entry->is_leaving();
-  return seen.is_twice() && is_due(round, node) && !is_leaving;
+  // A bulkInsert that is under way may be for it, but not for ever: it may be anybody's.
+  constexpr Seconds kPatience{120};
+  const bool may_come = node.is_bulk_pending && seen.age() < kPatience;
+  return seen.is_twice() && is_due(round, node) && !is_leaving && !may_come;
 }
 
 /// A request is all or nothing: a job is asked for when all of its missing nodes are ripe.
-struct Waiting {
-  std::vector<NodeName> nodes{};
-  bool is_ripe = true;
-};
+void add_to(Round& round, Turn& turn, const NodePicture& node) {
+  const bool is_now = is_ripe(round, node);
+  const TimePoint first_seen = round.see(Rule::UnrequestedNode, node.name.text).first;
+  if (turn.nodes.empty())
+    turn = make_turn(round,
+                     Rule::UnrequestedNode,
+                     "powering up without a VM or an active request",
+                     {node.name},
+                     first_seen);
+  else
+    turn.nodes.push_back(node.name);
+  turn.is_ready = turn.is_ready && is_now;
+}
 
 }  // namespace
 
 void unrequested_node(Round& round) {
-  std::map<JobId, Waiting> by_job;
-  std::vector<NodeName> ripe;
+  std::map<JobId, Turn> by_job;
   std::vector<NodeName> unwanted;
   for (const NodePicture& node : round.picture.nodes()) {
     if (!is_unserved(node) || !round.is_free(node.name) || round.is_stopped(node)) continue;
+    if (round.is_queued(node.name)) {
+      round.see(Rule::UnrequestedNode, node.name.text);  // that is what keep_waiting goes by
+      continue;
+    }
     if (is_between_attempts(node) || is_set_aside(node)) continue;
     if (!node.is_awaited()) {
       give_back(round, node, unwanted);
     } else if (node.jobs.empty()) {
-      if (is_ripe(round, node)) ripe.push_back(node.name);
+      Turn turn;
+      add_to(round, turn, node);
+      round.enqueue(std::move(turn));
     } else {
-      Waiting& waiting = by_job[node.jobs.front()->id];
-      waiting.nodes.push_back(node.name);
-      waiting.is_ripe = is_ripe(round, node) && waiting.is_ripe;
+      add_to(round, by_job[node.jobs.front()->id], node);
     }
   }
-  for (const auto& [job, waiting] : by_job) {
-    if (waiting.is_ripe) ripe.insert(ripe.end(), waiting.nodes.begin(), waiting.nodes.end());
-  }
-  ask_for(round, Rule::UnrequestedNode, "powering up without a VM or an active request", ripe);
+  for (auto& [job, turn] : by_job) round.enqueue(std::move(turn));
   if (unwanted.empty()) return;
   round.add(Rule::UnrequestedNode,
             "powering up for nobody: no job, no VM, no request",

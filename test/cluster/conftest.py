@@ -10,7 +10,8 @@ sys.dont_write_bytecode = True  # a checkout stays as it was
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-pytest.register_assert_rewrite("sweeper_site", "sweeper_scenes", "sweeper_desk", "lease_scenes")
+pytest.register_assert_rewrite("sweeper_site", "sweeper_scenes", "sweeper_desk", "lease_scenes",
+                             "modes_scenes", "placement_scenes", "zones_scenes")
 BUILD = Path(os.environ.get("FLEX_BUILD_DIR", HERE.parent.parent / "build")).resolve()
 
 
@@ -62,6 +63,21 @@ def stage(build):
     with stage.cluster:
         try:
             raise_curtain(stage)
+            yield stage
+        finally:
+            stage.stop()
+
+
+@pytest.fixture(scope="session")
+def modes(build, request):
+    """The scenes of all ways to get VMs, those that are tested, all under way."""
+    from modes_plays import make_stage, raise_curtain
+    chosen = {item.callspec.params["scene"] for item in request.session.items
+              if "modes" in item.fixturenames and hasattr(item, "callspec")}
+    stage = make_stage(build)
+    with stage.cluster:
+        try:
+            raise_curtain(stage, chosen)
             yield stage
         finally:
             stage.stop()

@@ -35,7 +35,7 @@ class Moment:
         self.at = time.monotonic()
         self.jobs = {int(record["JobId"]): record for record in records(cluster, "job") if "JobId" in record}
         self.nodes = {record["NodeName"]: record for record in records(cluster, "node")}
-        state = cluster.emulator.state()
+        state = self.raw = cluster.emulator.state()
         ours = f"slurm-flex-start cluster={cluster.name} "
         self.groups = {group["name"]: group for group in state["groups"]
                        if group["description"].startswith(ours)}
@@ -142,8 +142,9 @@ class Play:
 class Stage:
     """Plays all scenes from one thread; tests ask for the outcome of theirs."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, look=Moment):
         self.cluster, self.emulator = cluster, cluster.emulator
+        self.look = look    # makes a Moment
         self.job = {}
         self.history = []   # of Moments
         self.marks = set()  # what one scene tells another
@@ -156,7 +157,7 @@ class Stage:
     def start(self, scenes):
         """The first steps at once: they submit the jobs."""
         self.plays = {name: Play(name, scene(self)) for name, scene in scenes.items()}
-        now = Moment(self.cluster)
+        now = self.look(self.cluster)
         for play in self.plays.values():
             play.go_on(self.cluster, now)
         self.history.append(now)
@@ -165,7 +166,7 @@ class Stage:
     def _run(self):
         while not self._stop.is_set() and any(not play.over.is_set() for play in self.plays.values()):
             try:
-                now = Moment(self.cluster)
+                now = self.look(self.cluster)
             except Exception:
                 self.trouble = traceback.format_exc()
                 time.sleep(0.5)

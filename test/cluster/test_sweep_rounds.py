@@ -103,7 +103,7 @@ def test_a_request_that_a_quota_refused_is_asked_for_later(desk, jobs):
         codes.append(desk.cluster.sweep().returncode)
         desk.emulator.wait(operations=0)
         time.sleep(0.6)
-    assert codes.count(1) == 1, codes
+    assert set(codes) == {0}, codes  # to wait for one's turn is no failure
     assert desk.now.state(job) == "CONFIGURING" and desk.now.restarts(job) == 0
     assert [fault["hits"] for fault in desk.emulator.faults()] == [2]
     desk.cluster.scancel(job)

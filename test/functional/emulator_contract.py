@@ -91,6 +91,9 @@ def tests(program, root):
             api.request('g', 'r1', ['n3'])
             api.done('POST', '/resourcePolicies', {'name': 'w', 'workloadPolicy': {'type': 'HIGH_THROUGHPUT'}})
             emulator.wait(operations=0)
+            body = {'count': '1', 'perInstanceProperties': {'b1': {}}, 'instanceProperties': {'description': 'd'},
+                    'sourceInstanceTemplate': 'global/instanceTemplates/a3u-flex'}
+            check(contract, 'Operation', api.done('POST', '/instances/bulkInsert', body), 'operation')
             for method, verb, where in READS:
                 status, reply = emulator.call(verb, ('/compute/v1/projects/p/' + where).rstrip('/'))
                 assert status == 200, (method, reply)

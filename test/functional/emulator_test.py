@@ -26,7 +26,9 @@ def reason(reply):
 
 
 def a_request_gets_all_its_vms_at_once_and_ends_succeeded():
-    with Emulator(PROGRAM, {**TEMPLATES, 'capacity': {'us-central1-a': 3, 'us-central1-b': 0}}) as emulator:
+    config = {**TEMPLATES, 'capacity': {'us-central1-a': 3, 'us-central1-b': 0},
+              'operation_by_method': {'regionInstanceGroupManagerResizeRequests.insert': 1000}}
+    with Emulator(PROGRAM, config) as emulator:
         api = Api(emulator)
         api.make_group('g')
         assert api.request('g', 'r', ['n1', 'n2', 'n3', 'n4'])[0] == 200
@@ -335,8 +337,13 @@ def the_hook_is_run_when_a_vm_is_up_and_when_it_is_gone():
         api.request('g', 'r', ['n1', 'n2', 'n3'])
         emulator.wait(running=3)
         api.done('POST', GROUPS + '/g/deleteInstances', {'instances': ['n1', 'n3']})
+        api.done('POST', '/instances/bulkInsert', bulk(['n4'], 1))
+        emulator.wait(running=2)
+        Api(emulator, 'zones/us-central1-a').done('DELETE', '/instances/n4')
         deadline = time.monotonic() + 5
-        want = ['extra word down n1 us-central1-a g', 'extra word up n1 us-central1-a g', 'extra word up n2 us-central1-a g']
+        want = ['extra word down n1 us-central1-a g', 'extra word down n4 us-central1-a ',
+                'extra word up n1 us-central1-a g', 'extra word up n2 us-central1-a g',
+                'extra word up n4 us-central1-a ']
         lines = []
         while sorted(lines) != want and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -368,6 +375,153 @@ def tokens_come_from_the_metadata_server_and_from_oauth():
         assert emulator.call('POST', '/token', grant + jwt, form)[0] == 200
 
 
+MARK = 'slurm-flex-start cluster=hpc nodeset=h4d job=7'
+
+
+def bulk(nodes, least, **changes):
+    return {'count': str(len(nodes)), 'minCount': str(least), 'perInstanceProperties': {node: {} for node in nodes},
+            'sourceInstanceTemplate': 'projects/p/global/instanceTemplates/a3u-flex',
+            'instanceProperties': {'description': MARK, 'scheduling': {
+                'maxRunDuration': {'seconds': '600'}, 'instanceTerminationAction': 'DELETE'}},
+            'locationPolicy': {'targetShape': 'ANY_SINGLE_ZONE',
+                               'locations': {'zones/us-central1-a': {'preference': 'ALLOW'}},
+                               'zones': [{'zone': 'zones/us-central1-a'}]}, **changes}
+
+
+def codes(ended):
+    return [error['code'] for error in ended.get('error', {}).get('errors', [])]
+
+
+def vms_come_one_by_one_where_the_group_says_so():
+    with Emulator(PROGRAM, {**TEMPLATES, 'capacity': {'us-central1-a': 1, 'us-central1-b': 1}}) as emulator:
+        api = Api(emulator)
+        api.make_group('g', targetSizePolicy={'mode': 'INDIVIDUAL'},
+                       distributionPolicy={**GROUP['distributionPolicy'], 'targetShape': 'ANY'})
+        assert api.call('GET', GROUPS + '/g?fields=targetSizePolicy/mode')[1] == {'targetSizePolicy': {'mode': 'INDIVIDUAL'}}
+        create = GROUPS + '/g/createInstances'
+        api.done('POST', create, {'instances': [{'name': 'n%d' % i} for i in (1, 2, 3, 4)]})
+        emulator.wait(running=2)
+        members = api.members('g')
+        assert {members[n]['instance'].split('/')[-3] for n in ('n1', 'n2')} == {'us-central1-a', 'us-central1-b'}
+        assert members['n1']['scheduling']['terminationTimestamp'] and 'lastAttempt' not in members['n1']
+        entry = members['n3']
+        assert entry['currentAction'] == 'CREATING' and 'instance' not in entry, entry
+        assert entry['lastAttempt']['errors']['errors'][0]['code'] == 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS'
+        status, reply = api.call('POST', create, {'instances': [{'name': 'n5'}, {'name': 'n3'}]})
+        assert (status, reason(reply)) == (400, 'invalid') and 'already exists' in reply['error']['message'], reply
+        assert 'n5' not in api.members('g')
+        api.done('POST', GROUPS + '/g/deleteInstances', {'instances': ['n3']})
+        api.done('POST', GROUPS + '/g/deleteInstances', {'instances': [members['n1']['instance']]})
+        emulator.wait(running=2)
+        members = api.members('g')
+        assert sorted(members) == ['n2', 'n4'] and members['n4']['instanceStatus'] == 'RUNNING', members
+        assert api.call('GET', GROUPS + '/g')[1]['targetSize'] == 2
+
+
+def vms_without_a_group_are_all_there_or_none():
+    config = {**TEMPLATES, 'capacity': {'us-central1-a': 2}, 'operation_by_method': {'regionInstances.bulkInsert': 1000}}
+    with Emulator(PROGRAM, config) as emulator:
+        api = Api(emulator)
+        zone = Api(emulator, 'zones/us-central1-a')
+        name = api.call('POST', '/instances/bulkInsert', bulk(['n1', 'n2', 'n3'], 3))[1]['name']
+        under_way = '/operations?filter=(operationType%20=%20%22bulkInsert%22)%20AND%20(status%20!=%20%22DONE%22)'
+        assert [item['name'] for item in api.call('GET', under_way)[1]['items']] == [name]
+        ended = api.call('POST', '/operations/%s/wait' % name, '')[1]
+        assert 'items' not in api.call('GET', under_way)[1]
+        assert codes(ended) == ['VM_MIN_COUNT_NOT_REACHED', 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS'], ended
+        status = ended['instancesBulkInsertOperationMetadata']['perLocationStatus']['zones/us-central1-a']
+        assert (status['targetVmCount'], status['createdVmCount'], status['failedToCreateVmCount']) == (3, 2, 1), status
+        assert emulator.control('state')['vms'] == []
+        ended = api.done('POST', '/instances/bulkInsert', bulk(['n1', 'n2', 'n3'], 1))
+        assert codes(ended) == [], ended
+        emulator.wait(running=2)
+        assert codes(api.done('POST', '/instances/bulkInsert', bulk(['n1'], 1))) == [
+            'VM_MIN_COUNT_NOT_REACHED', 'RESOURCE_ALREADY_EXISTS']
+        for body in (bulk(['n4'], 2), bulk(['n4'], 1, count='2'), bulk(['n4'], 1, sourceInstanceTemplate='nope'),
+                     bulk(['n4'], 1, locationPolicy={'zones': [{'zone': 'zones/europe-west4-a'}]}),
+                     bulk(['Bad_Name'], 1)):
+            assert api.call('POST', '/instances/bulkInsert', body)[0] == 400, body
+        Api(emulator, 'zones/us-central1-b').done('POST', '/instances', {'name': 'stranger', 'description': 'mine'})
+        path = ('/compute/v1/projects/p/aggregated/instances?returnPartialSuccess=false&maxResults=1&fields='
+                'items/*/instances(name,description,status,resourceStatus/scheduling/terminationTimestamp),'
+                'items/*/warning/code,nextPageToken,warning/code,unreachables&filter=description%20eq%20%22'
+                'slurm-flex-start%20cluster=hpc%20nodeset=.*%22')
+        seen, token = [], ''
+        while True:
+            page = emulator.call('GET', path + token)[1]
+            seen += page['items']['zones/us-central1-a'].get('instances', [])
+            assert page['items']['zones/us-central1-b']['warning']['code'] == 'NO_RESULTS_ON_PAGE'
+            if 'nextPageToken' not in page:
+                break
+            token = '&pageToken=' + page['nextPageToken']
+        assert [vm['name'] for vm in seen] == ['n1', 'n2'], seen
+        assert all(vm['description'] == MARK and vm['status'] == 'RUNNING' for vm in seen), seen
+        assert all(vm['resourceStatus']['scheduling']['terminationTimestamp'] for vm in seen), seen
+        ended = zone.done('DELETE', '/instances/n1')
+        assert ended['zone'].endswith('/zones/us-central1-a'), ended
+        assert zone.call('DELETE', '/instances/n1')[0] == 404
+        emulator.control('advance', {'seconds': 601})
+        emulator.wait(vms=1)  # the stranger has no end
+
+
+def workload_policies_stay_while_a_group_uses_them():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        policy = {'name': 'hpc-w', 'description': MARK,
+                  'workloadPolicy': {'type': 'HIGH_THROUGHPUT', 'maxTopologyDistance': 'SUBBLOCK'}}
+        use = {'resourcePolicies': {'workloadPolicy': 'projects/p/regions/us-central1/resourcePolicies/hpc-w'}}
+        assert api.call('POST', GROUPS, {**GROUP, 'name': 'g', **use})[0] == 400
+        assert api.call('POST', '/resourcePolicies', {'name': 'x', 'workloadPolicy': {'type': 'NEAR'}})[0] == 400
+        api.done('POST', '/resourcePolicies', policy)
+        assert api.call('POST', '/resourcePolicies', policy)[0] == 409
+        api.done('POST', '/resourcePolicies', {'name': 'other', 'workloadPolicy': {'type': 'HIGH_AVAILABILITY'}})
+        listed = api.call('GET', '/resourcePolicies?filter=name%20eq%20%22hpc-.*%22')[1]['items']
+        assert [item['name'] for item in listed] == ['hpc-w'] and listed[0]['creationTimestamp'], listed
+        api.make_group('g', **use)
+        status, reply = api.call('DELETE', '/resourcePolicies/hpc-w')
+        assert (status, reason(reply)) == (400, 'resourceInUseByAnotherResource'), reply
+        api.done('DELETE', GROUPS + '/g')
+        api.done('DELETE', '/resourcePolicies/hpc-w')
+        assert api.call('GET', '/resourcePolicies/hpc-w')[0] == 404
+
+
+def faults_strike_every_way_of_asking_for_vms():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        api = Api(emulator)
+        api.make_group('g', targetSizePolicy={'mode': 'INDIVIDUAL'})
+        policy = {'name': 'w', 'workloadPolicy': {'type': 'HIGH_THROUGHPUT'}}
+        writes = [('regionInstanceGroupManagers.createInstances', GROUPS + '/g/createInstances', {'instances': [{'name': 'n1'}]}),
+                  ('regionInstances.bulkInsert', '/instances/bulkInsert', bulk(['n2'], 1)),
+                  ('resourcePolicies.insert', '/resourcePolicies', policy)]
+
+        def things():
+            emulator.wait(operations=0)
+            state = emulator.control('state')
+            return len(state['vms']) + len(state['policies'])
+
+        for count, (method, path, body) in enumerate(writes):
+            emulator.control('faults', {'method': method, 'kind': 'operation_error', 'code': 'INTERNAL_ERROR'})
+            assert codes(api.done('POST', path, body)) == ['INTERNAL_ERROR'], method
+            assert things() == count, method
+            emulator.control('faults', {'method': method, 'kind': 'reset'})
+            assert api.call('POST', path, body)[0] == 0 and things() == count, method
+            emulator.control('faults', {'method': method, 'kind': 'lost_reply'})
+            request = '?requestId=%s' % uuid.uuid4()
+            assert api.call('POST', path + request, body)[0] == 0 and things() == count + 1, method
+            # The same again, as a client does that has had no answer: it is one and the same.
+            assert codes(api.done('POST', path + request, body)) == [] and things() == count + 1, method
+        for kind, node, is_made in (('hold_before', 'h1', False), ('hold_after', 'h2', True)):
+            emulator.control('faults', {'method': 'regionInstances.bulkInsert', 'kind': kind})
+            body = json.dumps(bulk([node], 1))
+            with socket.create_connection(('127.0.0.1', emulator.port)) as client:
+                client.sendall(('POST %s/instances/bulkInsert HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t\r\n'
+                                'Content-Length: %d\r\n\r\n%s' % (api.base, len(body), body)).encode())
+                emulator.wait(held=1)
+            emulator.wait(held=0, operations=0)
+            names = {vm['name'] for vm in emulator.control('state')['vms']}
+            assert (node in names) == is_made, (kind, names)
+
+
 def other_resources_live():
     with Emulator(PROGRAM, TEMPLATES) as emulator:
         api = Api(emulator)
@@ -383,7 +537,7 @@ def other_resources_live():
         zone.done('POST', '/instances', {'name': 'vm', 'machineType': 'zones/us-central1-a/machineTypes/n1-standard-1'})
         assert zone.call('GET', '/instances/vm')[0] == 200 and zone.call('POST', '/instances', {'name': 'vm'})[0] == 409
         assert 'booting' in zone.call('GET', '/instances/vm/serialPort')[1]['contents']
-        ended = api.done('POST', '/instances/bulkInsert', {'count': '3', 'namePattern': 'b-##', 'sourceInstanceTemplate': 'global/instanceTemplates/t', 'locationPolicy': {'locations': {'zones/us-central1-b': {'preference': 'ALLOW'}}}})
+        ended = api.done('POST', '/instances/bulkInsert', {'count': '3', 'namePattern': 'b-##', 'sourceInstanceTemplate': 'global/instanceTemplates/t', 'locationPolicy': {'zones': [{'zone': 'zones/us-central1-b'}]}, 'instanceProperties': {'scheduling': {'instanceTerminationAction': 'DELETE'}}})
         assert ended['instancesBulkInsertOperationMetadata']['perLocationStatus']['zones/us-central1-b']['createdVmCount'] == 3
         zone.done('DELETE', '/instances/vm')
         emulator.wait(running=3)
@@ -411,7 +565,7 @@ def other_resources_live():
 
 
 TESTS = [value for name, value in list(globals().items())
-         if callable(value) and value.__module__ == '__main__' and name not in ('reason',)]
+         if callable(value) and value.__module__ == '__main__' and name not in ('reason', 'bulk', 'codes')]
 
 
 def main():

@@ -12,9 +12,17 @@ from pathlib import Path
 PAGES = {"flex-resume-fail": "flex-suspend"}
 
 
+def help_of(words):
+    """The help of a command and, below it, of its subcommands."""
+    text = subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
+    _, _, subcommands = text.partition("Subcommands:\n")
+    for name in re.findall(r"^  ([a-z][a-z-]*) ", subcommands, re.M):
+        text += help_of([*words, name])
+    return text
+
+
 def options_of_program(program):
-    text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", help_of([program])))
 
 
 def options_of_page(page):

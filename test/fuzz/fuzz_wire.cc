@@ -16,6 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(parse_group_page(text));
   static_cast<void>(parse_request_page(text, {"g"}));
   static_cast<void>(parse_instance_page(text));
+  static_cast<void>(parse_loose_instance_page(text));
+  static_cast<void>(parse_operation_page(text));
+  static_cast<void>(parse_policy_page(text));
   if (const auto operation = parse_operation(text); operation && operation->error)
     static_cast<void>(to_error(*operation->error));
   static_cast<void>(to_error(parse_complaint(403, text)));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace flex {
 namespace {
@@ -24,11 +25,37 @@ Error wrong_moment(std::string what) {
   return {ErrorKind::Precondition, std::move(what), "CONDITION_NOT_MET"};
 }
 
+constexpr std::string_view kZone = "test-region1-a";
+
 std::string url_of(const std::string& node) {
-  return "projects/test/zones/test-region1-a/instances/" + node;
+  return fmt::format("projects/test/zones/{}/instances/{}", kZone, node);
 }
 
-std::vector<std::string> texts(const std::vector<NodeName>& nodes) {
+Error too_many() {
+  return {ErrorKind::Invalid, "too many instances at once", "TOO_MANY"};
+}
+
+bool is_among(const NodeName& name, std::span<const Instance> instances) {
+  return std::any_of(
+      instances.begin(), instances.end(), [&](const auto& each) { return each.name == name; });
+}
+
+void start(Instance& instance, std::optional<TimePoint> ends) {
+  instance.url = url_of(instance.name.text);
+  instance.status = InstanceStatus::Running;
+  instance.action = InstanceAction::None;
+  instance.terminates = ends;
+}
+
+/// Part of a request that is still active.
+bool is_requested(const FakeCloud::State& state, const Instance& entry) {
+  return std::any_of(state.requests.begin(), state.requests.end(), [&](const auto& request) {
+    return request.is_active() &&
+           std::find(request.nodes.begin(), request.nodes.end(), entry.name) != request.nodes.end();
+  });
+}
+
+std::vector<std::string> texts(std::span<const NodeName> nodes) {
   std::vector<std::string> out;
   for (const NodeName& node : nodes) out.push_back(node.text);
   return out;
@@ -100,11 +127,48 @@ void FakeCloud::serve(const std::string& group, const std::string& request) {
   for (Instance& instance : home.instances) {
     if (std::find(found->nodes.begin(), found->nodes.end(), instance.name) == found->nodes.end())
       continue;
-    instance.url = url_of(instance.name.text);
-    instance.status = InstanceStatus::Running;
-    instance.action = InstanceAction::None;
-    instance.terminates = now + found->run_duration;
+    start(instance, now + found->run_duration);
   }
+}
+
+void FakeCloud::serve_instances(const std::string& group,
+                                const std::vector<std::string>& nodes,
+                                std::optional<TimePoint> ends) {
+  for (Instance& instance : groups.at(group).instances)
+    if (std::find(nodes.begin(), nodes.end(), instance.name.text) != nodes.end())
+      start(instance, ends);
+}
+
+Instance& FakeCloud::add_loose(const std::string& node, const std::string& description) {
+  loose.push_back({.name = {node}, .description = description});
+  start(loose.back(), std::nullopt);
+  return loose.back();
+}
+
+Policy& FakeCloud::add_policy(const std::string& name, const std::string& description) {
+  return policies[name] = {.name = name, .description = description, .created = now};
+}
+
+void FakeCloud::make_loose(const std::string& operation, const BulkSpec& spec) {
+  auto& error = operations_[operation];
+  if (error) return;
+  std::vector<NodeName> free;
+  for (const NodeName& node : spec.nodes)
+    if (!is_among(node, loose)) free.push_back(node);
+  const bool has_clash = free.size() < spec.nodes.size();
+  if (bulk_capacity && free.size() > *bulk_capacity) free.resize(*bulk_capacity);
+  if (free.size() < std::max<std::size_t>(spec.min_count, 1)) {
+    error = {.code = has_clash ? "RESOURCE_ALREADY_EXISTS" : "ZONE_RESOURCE_POOL_EXHAUSTED",
+             .message = fmt::format("test-region1-a: {} of {} created", 0, spec.nodes.size())};
+    return;
+  }
+  for (const NodeName& node : free)
+    add_loose(node.text, spec.description).terminates = now + spec.run_duration;
+  if (bulk_capacity) *bulk_capacity -= free.size();
+}
+
+void FakeCloud::finish_bulk() {
+  for (const auto& [operation, spec] : std::exchange(held_, {})) make_loose(operation, spec);
 }
 
 void FakeCloud::next_error(std::string_view method, Error error) {
@@ -138,6 +202,12 @@ const Instance* FakeCloud::find_instance(const std::string& group, const std::st
   const auto home = groups.find(group);
   if (home == groups.end()) return nullptr;
   for (const auto& instance : home->second.instances)
+    if (instance.name.text == node) return &instance;
+  return nullptr;
+}
+
+const Instance* FakeCloud::find_loose(const std::string& node) const {
+  for (const auto& instance : loose)
     if (instance.name.text == node) return &instance;
   return nullptr;
 }
@@ -198,6 +268,33 @@ void FakeCloud::fetch_instances(const MigName& group, Then<std::vector<Instance>
   });
 }
 
+void FakeCloud::fetch_loose_instances(const std::string& cluster,
+                                      Then<std::vector<Instance>> then) {
+  answer<std::vector<Instance>>({"fetch_loose_instances", cluster}, std::move(then), [&] {
+    std::vector<Instance> out;
+    for (const Instance& vm : loose)
+      if (owned_nodeset(vm.description, cluster)) out.push_back(vm);
+    return Result(std::move(out));
+  });
+}
+
+void FakeCloud::fetch_bulk_operations(Then<std::vector<Operation>> then) {
+  answer<std::vector<Operation>>({"fetch_bulk_operations"}, std::move(then), [&] {
+    std::vector<Operation> out;
+    for (const auto& [operation, spec] : held_) out.push_back({.name = operation});
+    return Result(std::move(out));
+  });
+}
+
+void FakeCloud::fetch_policies(const std::string& prefix, Then<std::vector<Policy>> then) {
+  answer<std::vector<Policy>>({"fetch_policies", prefix}, std::move(then), [&] {
+    std::vector<Policy> out;
+    for (const auto& [name, policy] : policies)
+      if (name.starts_with(prefix)) out.push_back(policy);
+    return Result(std::move(out));
+  });
+}
+
 void FakeCloud::fetch_serial_output(const Instance& instance, Then<std::string> then) {
   const std::string& node = instance.name.text;
   CloudCall call{.method = "fetch_serial_output", .nodes = {node}};
@@ -213,6 +310,8 @@ void FakeCloud::wait_operation(const Operation& operation, Then<Done> then) {
   answer<Done>({"wait_operation"}, std::move(then), [&]() -> Result<Done> {
     if (operation.is_done && operation.error) return to_error(*operation.error);
     if (operation.is_done) return Done{};
+    if (held_.contains(operation.name))
+      return Error{ErrorKind::Retry, "the run's time limit is used up", "DEADLINE"};
     const auto found = operations_.find(operation.name);
     if (found == operations_.end()) return not_found("operation", operation.name);
     if (found->second) return to_error(*found->second);
@@ -223,12 +322,16 @@ void FakeCloud::wait_operation(const Operation& operation, Then<Done> then) {
 void FakeCloud::insert_group(const GroupSpec& spec, Then<Operation> then) {
   answer<Operation>({"insert_group", spec.name.text}, std::move(then), [&]() -> Result<Operation> {
     if (groups.contains(spec.name.text)) return already_exists("group", spec.name.text);
+    if (!spec.policy.empty() && !policies.contains(spec.policy))
+      return Error{ErrorKind::Invalid, "the workload policy was not found", "invalid"};
     Operation operation = start_operation("insert_group");
     // An operation that fails leaves no group.
     if (operations_[operation.name]) return operation;
     State& state = add_group(spec.name.text, spec.description);
     state.spec = spec;
     state.group.instance_template = spec.instance_template;
+    state.group.kind = spec.kind;
+    state.group.policy = spec.policy;
     return operation;
   });
 }
@@ -257,6 +360,75 @@ void FakeCloud::insert_request(const RequestSpec& spec, Then<Operation> then) {
   });
 }
 
+void FakeCloud::create_instances(const MigName& group,
+                                 std::span<const NodeName> nodes,
+                                 Then<Operation> then) {
+  CloudCall call{.method = "create_instances", .group = group.text, .nodes = texts(nodes)};
+  answer<Operation>(std::move(call), std::move(then), [&]() -> Result<Operation> {
+    const auto found = find(group);
+    if (!found) return found.error();
+    State& home = **found;
+    if (nodes.size() > kMaxRequestSize) return too_many();
+    if (nodes.empty()) return Operation{.is_done = true};
+    if (home.group.kind != GroupKind::Individual)
+      return Error{ErrorKind::Invalid, "the group's VMs do not come one by one", "invalid"};
+    for (const NodeName& node : nodes)
+      if (is_among(node, home.instances))
+        return Error{ErrorKind::Precondition,
+                     fmt::format("Instance '{}' already exists in the group", node),
+                     "invalid"};
+    Operation operation = start_operation("create_instances");
+    if (operations_[operation.name]) return operation;
+    for (const NodeName& node : nodes)
+      home.instances.push_back({.name = node, .action = InstanceAction::Creating});
+    return operation;
+  });
+}
+
+void FakeCloud::bulk_insert(const BulkSpec& spec, Then<Operation> then) {
+  CloudCall call{.method = "bulk_insert",
+                 .nodes = texts(spec.nodes),
+                 .run_duration = spec.run_duration,
+                 .zones = spec.zones,
+                 .min_count = spec.min_count};
+  answer<Operation>(std::move(call), std::move(then), [&]() -> Result<Operation> {
+    if (spec.nodes.size() > kMaxRequestSize) return too_many();
+    if (spec.nodes.empty()) return Operation{.is_done = true};
+    bulk_specs.push_back(spec);
+    Operation operation = start_operation("bulk_insert");
+    if (is_bulk_held)
+      held_[operation.name] = spec;
+    else
+      make_loose(operation.name, spec);
+    return operation;
+  });
+}
+
+void FakeCloud::insert_policy(const PolicySpec& spec, Then<Operation> then) {
+  CloudCall call{.method = "insert_policy", .request = spec.name};
+  answer<Operation>(std::move(call), std::move(then), [&]() -> Result<Operation> {
+    if (policies.contains(spec.name)) return already_exists("policy", spec.name);
+    Operation operation = start_operation("insert_policy");
+    if (operations_[operation.name]) return operation;
+    policy_specs.push_back(spec);
+    add_policy(spec.name, spec.description);
+    return operation;
+  });
+}
+
+void FakeCloud::delete_policy(const std::string& policy, Then<Operation> then) {
+  CloudCall call{.method = "delete_policy", .request = policy};
+  answer<Operation>(std::move(call), std::move(then), [&]() -> Result<Operation> {
+    const auto found = policies.find(policy);
+    if (found == policies.end()) return not_found("policy", policy);
+    for (const auto& [name, state] : groups)
+      if (state.group.policy == policy)
+        return wrong_moment(fmt::format("policy '{}' is used by group '{}'", policy, name));
+    policies.erase(found);
+    return start_operation("delete_policy");
+  });
+}
+
 void FakeCloud::cancel_request(const MigName& group,
                                const RequestName& request,
                                Then<Operation> then) {
@@ -281,20 +453,31 @@ void FakeCloud::delete_instances(const MigName& group,
   CloudCall call{.method = "delete_instances", .group = group.text};
   for (const Instance& instance : instances) call.nodes.push_back(instance.name.text);
   answer<Operation>(std::move(call), std::move(then), [&]() -> Result<Operation> {
+    if (instances.size() > kMaxRequestSize) return too_many();
+    if (group.empty()) return delete_loose(instances);
     const auto found = find(group);
     if (!found) return found.error();
-    if (instances.size() > kMaxRequestSize)
-      return Error{ErrorKind::Invalid, "too many instances at once", "TOO_MANY"};
-    // One that is not there is skipped, as the real call does when asked; a queued one stays until
-    // its request is cancelled.
-    std::erase_if((*found)->instances, [&](const Instance& entry) {
-      return !entry.is_queued() &&
-             std::any_of(instances.begin(), instances.end(), [&](const Instance& given) {
-               return given.name == entry.name;
-             });
+    State& home = **found;
+    // One that is not there is skipped, as the real call does when asked; a queued one of a request
+    // stays until that is cancelled.
+    std::erase_if(home.instances, [&](const Instance& entry) {
+      const bool stays = entry.is_queued() && is_requested(home, entry);
+      return !stays && is_among(entry.name, instances);
     });
     return start_operation("delete_instances");
   });
+}
+
+Result<Operation> FakeCloud::delete_loose(std::span<const Instance> instances) {
+  const bool has_no_url = std::any_of(
+      instances.begin(), instances.end(), [](const auto& each) { return each.url.empty(); });
+  const auto erased =
+      std::erase_if(loose, [&](const Instance& vm) { return is_among(vm.name, instances); });
+  if (has_no_url) return Error{ErrorKind::Invalid, "no URL", "NO_ZONE"};
+  if (erased == 0) return Operation{.is_done = true};
+  Operation operation = start_operation("delete_instances");
+  operation.zone = kZone;
+  return operation;
 }
 
 void FakeCloud::delete_request(const MigName& group,

@@ -12,3 +12,25 @@ TEST_CASE("with_note: replaces our part and keeps what others wrote", "[core]") 
   CHECK(with_note("billing=42 | flex: old", "new") == "billing=42 | flex: new");
   CHECK(with_note("a | b", "new") == "a | b | flex: new");
 }
+
+TEST_CASE("note_waiting: a used-up quota is named", "[core]") {
+  const auto [message, words] = GENERATE(table<std::string, std::string>(
+      {{"Quota 'NVIDIA_H100_GPUS' exceeded.  Limit: 8.0 in region us-central1.",
+        "quota NVIDIA_H100_GPUS is used up (limit 8), ask for more or wait"},
+       {"Quota 'CPUS' exceeded. Limit: 24.5",
+        "quota CPUS is used up (limit 24.5), ask for more or wait"},
+       {"Quota CPUS exceeded", "quota CPUS is used up, ask for more or wait"},
+       {"Quota exceeded for quota metric 'compute.googleapis.com/gpus' and limit 'x'",
+        "quota gpus is used up, ask for more or wait"},
+       {"Quota exceeded", "QUOTA_EXCEEDED: Quota exceeded"},
+       {"", "QUOTA_EXCEEDED: "}}));
+  const std::string text = note_waiting({.vms = 1,
+                                         .region = "r",
+                                         .since = {},
+                                         .attempt = 1,
+                                         .now = {},
+                                         .estimate = {},
+                                         .reason_code = "QUOTA_EXCEEDED",
+                                         .reason = message});
+  CHECK_THAT(text, EndsWith("(attempt 1): " + words));
+}

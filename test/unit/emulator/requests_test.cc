@@ -212,3 +212,69 @@ TEST_CASE("groups: in INDIVIDUAL mode VMs come one by one, in BULK mode all or n
   cloud.pass(0);
   CHECK(cloud.world.vms.size() == 2);
 }
+
+TEST_CASE("groups: an entry that waits says why, and its name is given back when it is deleted") {
+  Cloud cloud;
+  cloud.world.settings.capacity = {{"us-central1-a", 0}, {"us-central1-b", 0}};
+  cloud.make_group("g", {{"targetSizePolicy", {{"mode", "INDIVIDUAL"}}}});
+  const Json body{{"instances", {{{"name", "n1"}}, {{"name", "n2"}}}}};
+  static_cast<void>(cloud.call("POST", "/instanceGroupManagers/g/createInstances", body));
+  cloud.pass(1);
+  CHECK_THAT(cloud.group("g").members.at("n1").error.dump(),
+             ContainsSubstring("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"));
+  const Json one{{"instances", {"n1"}}};
+  CHECK(cloud.call("POST", "/instanceGroupManagers/g/deleteInstances", one).status == 200);
+  cloud.world.settings.capacity["us-central1-b"] = 5;
+  cloud.world.capacity_changed();
+  cloud.pass(1);
+  CHECK(cloud.world.vms.size() == 1);
+  CHECK(cloud.group("g").members.size() == 1);
+  CHECK(cloud.group("g").members.at("n2").error.is_null());
+  CHECK(cloud.group("g").target_size == 1);
+}
+
+TEST_CASE("groups: an entry waits for quota and for its name, one by one") {
+  Cloud cloud;
+  cloud.world.settings.quota["INSTANCES"] = 2;
+  cloud.make_group("g",
+                   {{"targetSizePolicy", {{"mode", "INDIVIDUAL"}}},
+                    {"distributionPolicy", {{"zones", {{{"zone", "zones/us-central1-a"}}}}}}});
+  cloud.world.make_vm({.project = "p", .zone = "us-central1-a", .name = "n1"});
+  const Json body{{"instances", {{{"name", "n1"}}, {{"name", "n2"}}, {{"name", "n3"}}}}};
+  static_cast<void>(cloud.call("POST", "/instanceGroupManagers/g/createInstances", body));
+  cloud.pass(1);
+  const auto& members = cloud.group("g").members;
+  CHECK(members.at("n2").error.is_null());
+  CHECK_THAT(members.at("n1").error.dump(), ContainsSubstring("RESOURCE_ALREADY_EXISTS"));
+  CHECK_THAT(members.at("n3").error.dump(), ContainsSubstring("QUOTA_EXCEEDED"));
+  cloud.world.end_vm("p/zones/us-central1-a/n1", VmEnd::Deleted);
+  cloud.pass(0);
+  CHECK(cloud.world.vms.size() == 2);
+}
+
+TEST_CASE("groups: in any zone one by one, or all in the zone of the first") {
+  const bool is_single = GENERATE(false, true);
+  Cloud cloud;
+  cloud.world.settings.capacity = {{"us-central1-a", 1}, {"us-central1-b", 1}};
+  cloud.make_group(
+      "g",
+      {{"targetSizePolicy", {{"mode", "INDIVIDUAL"}}},
+       {"distributionPolicy", {{"targetShape", is_single ? "ANY_SINGLE_ZONE" : "ANY"}}}});
+  const Json body{{"instances", {{{"name", "n1"}}, {{"name", "n2"}}}}};
+  static_cast<void>(cloud.call("POST", "/instanceGroupManagers/g/createInstances", body));
+  cloud.pass(1);
+  CHECK(cloud.world.vms.size() == (is_single ? 1 : 2));
+}
+
+TEST_CASE("groups: a creation whose operation fails leaves no entry") {
+  Cloud cloud;
+  cloud.make_group("g", {{"targetSizePolicy", {{"mode", "INDIVIDUAL"}}}});
+  const Json body{{"instances", {{{"name", "n1"}}}}};
+  static_cast<void>(cloud.call("POST", "/instanceGroupManagers/g/createInstances", body));
+  for (auto& [key, operation] : cloud.world.operations)
+    operation.fault = error_json("INTERNAL_ERROR", "no");
+  cloud.pass(1);
+  CHECK(cloud.group("g").members.empty());
+  CHECK(cloud.group("g").target_size == 0);
+  CHECK(cloud.world.vms.empty());
+}

@@ -21,13 +21,14 @@ TEST_CASE("request_description: says the job, the nodes and from the second on t
           "[fleet]") {
   const auto nodes = test::nodes("a3u", 3);
   CHECK(request_description(12, nodes) == "slurm-flex-start job=12 nodes=a3u-[0-2]");
-  CHECK(request_description(12, nodes, 1) == request_description(12, nodes));
-  CHECK(request_description(12, nodes, 2) == "slurm-flex-start job=12 attempt=2 nodes=a3u-[0-2]");
+  CHECK(request_description(12, nodes, {.attempt = 1}) == request_description(12, nodes));
+  CHECK(request_description(12, nodes, {.attempt = 2}) ==
+        "slurm-flex-start job=12 attempt=2 nodes=a3u-[0-2]");
 }
 
 TEST_CASE("request_description: what it says is read again", "[fleet]") {
   const auto nodes = test::nodes("a3u", 3);
-  const auto request = described(request_description(12, nodes, 7));
+  const auto request = described(request_description(12, nodes, {.attempt = 7}));
   CHECK(request_job(request) == 12);
   CHECK(request_attempt(request) == 7);
   CHECK(described_nodes(request.description) == nodes);

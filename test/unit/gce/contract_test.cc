@@ -75,6 +75,14 @@ void check_value(const json& contract,
     for (const json& item : value) check_value(contract, one, item, path + "[]", problems);
     return;
   }
+  if (field.value("map", false)) {
+    if (!value.is_object()) return problems.push_back(path + ": not a map");
+    json one = field;
+    one["map"] = false;
+    for (const auto& [key, item] : value.items())
+      check_value(contract, one, item, fmt::format("{}[{}]", path, key), problems);
+    return;
+  }
   const std::string type = field["type"];
   if (type == "message") return check_message(contract, field["message"], value, path, problems);
   bool is_good = false;
@@ -101,12 +109,20 @@ void check_mask(const json& contract,
     while (i < mask.size() && mask[i] != ')') {
       std::string now = at;
       std::string word;
-      for (;;) {
+      for (bool is_map = false;;) {
         word.clear();
+        if (is_map && i < mask.size() && mask[i] == '*') {
+          // Any key: the values are of the same message.
+          is_map = false;
+          if (++i < mask.size() && mask[i] == '/') ++i;
+          continue;
+        }
         while (i < mask.size() && std::isalnum(static_cast<unsigned char>(mask[i])) != 0)
           word += mask[i++];
-        if (!contract["messages"].contains(now) || !contract["messages"][now].contains(word))
+        if (is_map || !contract["messages"].contains(now) ||
+            !contract["messages"][now].contains(word))
           return problems.push_back(fmt::format("fields: {} has no '{}'", now, word));
+        is_map = contract["messages"][now][word].value("map", false);
         now = contract["messages"][now][word].value("message", "");
         if (i < mask.size() && mask[i] == '/') {
           ++i;
@@ -187,7 +203,11 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
   cloud.fetch_requests({"g"}, ignore);
   cloud.fetch_instances({"g"}, ignore);
   cloud.fetch_serial_output({.name = {"n1"}, .url = "projects/p1/zones/z/instances/n1"}, ignore);
+  cloud.fetch_loose_instances("hpc", ignore);
+  cloud.fetch_bulk_operations(ignore);
+  cloud.fetch_policies("hpc-", ignore);
   cloud.wait_operation({.name = "op"}, ignore);
+  cloud.wait_operation({.name = "op", .zone = "r1-a"}, ignore);
   cloud.insert_group({.name = {"g"}, .description = "d", .instance_template = "t", .zones = {"z"}},
                      ignore);
   cloud.insert_request({.name = {"j1"},
@@ -196,6 +216,22 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
                         .nodes = {{"n1"}},
                         .run_duration = Seconds{600}},
                        ignore);
+  cloud.insert_group(
+      {.name = {"i"}, .instance_template = "t", .kind = GroupKind::Individual, .policy = "p"},
+      ignore);
+  cloud.create_instances({"i"}, std::vector<NodeName>{{"n1"}, {"n2"}}, ignore);
+  cloud.bulk_insert({.description = "d",
+                     .instance_template = "t",
+                     .zones = {"r1-a"},
+                     .nodes = {{"n1"}, {"n2"}},
+                     .min_count = 2,
+                     .run_duration = Seconds{30}},
+                    ignore);
+  cloud.insert_policy({.name = "p", .description = "d", .max_distance = 2}, ignore);
+  cloud.insert_policy({.name = "p", .accelerator_topology = "4x4"}, ignore);
+  cloud.delete_policy("p", ignore);
+  cloud.delete_instances(
+      {}, std::vector<Instance>{{.name = {"n1"}, .url = "zones/r1-a/instances/n1"}}, ignore);
   cloud.cancel_request({"g"}, {"j1"}, ignore);
   cloud.delete_instances(
       {"g"}, std::vector<Instance>{{.name = {"n1"}, .url = "u"}, {.name = {"n2"}}}, ignore);
@@ -210,18 +246,27 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
     CHECK(problems_of(contract, request, used) == std::vector<std::string>{});
   }
   CHECK(used == std::set<std::string>{
+                    "instances.aggregatedList",
+                    "instances.delete",
                     "instances.getSerialPortOutput",
                     "regionInstanceGroupManagerResizeRequests.cancel",
                     "regionInstanceGroupManagerResizeRequests.delete",
                     "regionInstanceGroupManagerResizeRequests.insert",
                     "regionInstanceGroupManagerResizeRequests.list",
+                    "regionInstanceGroupManagers.createInstances",
                     "regionInstanceGroupManagers.delete",
                     "regionInstanceGroupManagers.deleteInstances",
                     "regionInstanceGroupManagers.get",
                     "regionInstanceGroupManagers.insert",
                     "regionInstanceGroupManagers.list",
                     "regionInstanceGroupManagers.listManagedInstances",
+                    "regionInstances.bulkInsert",
+                    "regionOperations.list",
                     "regionOperations.wait",
+                    "resourcePolicies.delete",
+                    "resourcePolicies.insert",
+                    "resourcePolicies.list",
+                    "zoneOperations.wait",
                 });
 }
 
@@ -245,4 +290,12 @@ TEST_CASE("contract: the check itself sees what is wrong", "[gce]") {
              .url = base + "instanceGroupManagers?requestId=x",
              .body = R"({"targetSise":0})"}));
   CHECK_FALSE(bad({.url = base + "instanceGroupManagers?fields=items(name,versions/name)"}));
+  const std::string all =
+      "https://compute.googleapis.com/compute/v1/projects/p/aggregated/instances?fields=";
+  CHECK_FALSE(bad({.url = all + "items/*/instances(name),items/*/warning/code"}));
+  CHECK(bad({.url = all + "items/*/instances(nam)"}));
+  CHECK(bad({.url = all + "items/instances"}));
+  CHECK(bad({.method = "POST",
+             .url = base + "instances/bulkInsert?requestId=x",
+             .body = R"({"perInstanceProperties":{"n1":{"nam":"x"}}})"}));
 }

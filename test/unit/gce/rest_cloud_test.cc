@@ -359,6 +359,205 @@ TEST_CASE("rest_cloud: one of two deletions that fails is the answer", "[gce]") 
   CHECK(done->error().kind == ErrorKind::Denied);
 }
 
+TEST_CASE("rest_cloud: VMs that come one by one are asked for by name", "[gce]") {
+  Bench bench([](const HttpRequest&) { return operation(); });
+  std::optional<Result<Operation>> made;
+  std::optional<Result<Operation>> none;
+  std::optional<Result<Operation>> too_many;
+  bench.cloud->create_instances({"g"}, std::vector<NodeName>{{"n1"}, {"n2"}}, keep(made));
+  bench.cloud->create_instances({"g"}, {}, keep(none));
+  bench.cloud->create_instances({"g"}, std::vector<NodeName>(kMaxRequestSize + 1), keep(too_many));
+  CHECK_FALSE(none);
+  bench.cloud->run();
+  REQUIRE(made);
+  CHECK(*made);
+  REQUIRE(bench.calls.size() == 1);
+  CHECK_THAT(bench.calls[0].url, ContainsSubstring("/instanceGroupManagers/g/createInstances?"));
+  CHECK(nlohmann::json::parse(bench.calls[0].body) ==
+        nlohmann::json::parse(R"({"instances":[{"name":"n1"},{"name":"n2"}]})"));
+  CHECK((*none)->is_done);
+  CHECK(too_many->error().kind == ErrorKind::Invalid);
+}
+
+TEST_CASE("rest_cloud: VMs of no group are asked for in the region, never too many", "[gce]") {
+  Bench bench([](const HttpRequest&) { return operation(); });
+  std::optional<Result<Operation>> made;
+  std::optional<Result<Operation>> too_many;
+  bench.cloud->bulk_insert({.nodes = {{"n1"}}, .run_duration = 30s}, keep(made));
+  bench.cloud->bulk_insert({.nodes = std::vector<NodeName>(kMaxRequestSize + 1)}, keep(too_many));
+  bench.cloud->run();
+  REQUIRE(made);
+  CHECK(*made);
+  REQUIRE(bench.calls.size() == 1);
+  CHECK_THAT(bench.calls[0].url, ContainsSubstring("/regions/r1/instances/bulkInsert?"));
+  CHECK(request_id(bench.calls[0]).size() == 36);
+  CHECK(too_many->error().kind == ErrorKind::Invalid);
+}
+
+TEST_CASE("rest_cloud: VMs of no group are this cluster's, and this region's", "[gce]") {
+  const auto vm = [](const std::string& name, const std::string& zone, const std::string& mark) {
+    return nlohmann::json{
+        {"name", name},
+        {"selfLink", "https://h/projects/p1/zones/" + zone + "/instances/" + name},
+        {"status", "RUNNING"},
+        {"description", mark}};
+  };
+  const std::string ours = "slurm-flex-start cluster=hpc nodeset=h4d";
+  nlohmann::json page;
+  page["items"]["zones/r1-a"]["instances"] = {
+      vm("n1", "r1-a", ours + " job=7"),
+      vm("n2", "r1-a", "slurm-flex-start cluster=hpc2 nodeset=h4d"),
+      vm("n3", "r1-a", "slurm-flex-start cluster=hpc nodeset="),
+      vm("n4", "r1-a", ""),
+      vm("n5", "r1-a", "copy of " + ours)};
+  page["items"]["zones/r10-a"]["instances"] = {vm("n6", "r10-a", ours)};
+  page["items"]["zones/r1-b"]["warning"]["code"] = "NO_RESULTS_ON_PAGE";
+  Bench bench([&](const HttpRequest& request) {
+    if (query_value(request.url, "pageToken") == "p2") return ok("{}");
+    nlohmann::json first = page;
+    first["nextPageToken"] = "p2";
+    return ok(first.dump());
+  });
+  std::optional<Result<std::vector<Instance>>> vms;
+  bench.cloud->fetch_loose_instances("hpc", keep(vms));
+  bench.cloud->run();
+  REQUIRE(vms);
+  REQUIRE(*vms);
+  REQUIRE((*vms)->size() == 1);
+  CHECK((**vms)[0].name.text == "n1");
+  REQUIRE(bench.calls.size() == 2);
+  CHECK_THAT(bench.calls[0].url, ContainsSubstring("/projects/p1/aggregated/instances?"));
+  CHECK(query_value(bench.calls[0].url, "filter") ==
+        "description eq \"slurm-flex-start cluster=hpc nodeset=.*\"");
+  CHECK(query_value(bench.calls[0].url, "returnPartialSuccess") == "false");
+}
+
+TEST_CASE("rest_cloud: a zone missing from the list of VMs is an error", "[gce]") {
+  Bench bench([](const HttpRequest&) {
+    return ok(R"({"items":{"zones/r1-b":{"warning":{"code":"UNREACHABLE"}}}})");
+  });
+  std::optional<Result<std::vector<Instance>>> vms;
+  bench.cloud->fetch_loose_instances("hpc", keep(vms));
+  bench.cloud->run();
+  REQUIRE(vms);
+  REQUIRE_FALSE(*vms);
+  CHECK(vms->error().kind == ErrorKind::Retry);
+}
+
+TEST_CASE("rest_cloud: bulkInsert operations are those that are not done", "[gce]") {
+  Bench bench([](const HttpRequest&) {
+    return ok(R"({"items":[{"name":"o1","status":"RUNNING"},{"name":"o2","status":"DONE"}]})");
+  });
+  std::optional<Result<std::vector<Operation>>> operations;
+  bench.cloud->fetch_bulk_operations(keep(operations));
+  bench.cloud->run();
+  REQUIRE(operations);
+  REQUIRE(*operations);
+  REQUIRE((*operations)->size() == 1);
+  CHECK((**operations)[0].name == "o1");
+  CHECK_THAT(bench.calls[0].url, ContainsSubstring("/regions/r1/operations?"));
+  CHECK(query_value(bench.calls[0].url, "filter") ==
+        "(operationType = \"bulkInsert\") AND (status != \"DONE\")");
+}
+
+TEST_CASE("rest_cloud: VMs of no group are deleted one by one, side by side", "[gce]") {
+  Bench bench([](const HttpRequest& request) {
+    if (request.url.find("/instances/n1?") != std::string::npos) return refusal(404, "notFound");
+    return ok(R"({"name":"op-2","status":"RUNNING","zone":"https://h/projects/p1/zones/r1-b"})");
+  });
+  const std::vector<Instance> vms{{.name = {"n1"}, .url = "projects/p1/zones/r1-a/instances/n1"},
+                                  {.name = {"n2"}, .url = "projects/p1/zones/r1-b/instances/n2"}};
+  std::optional<Result<Operation>> done;
+  bench.cloud->delete_instances({}, vms, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  REQUIRE(*done);
+  CHECK((*done)->name == "op-2");
+  CHECK((*done)->zone == "r1-b");
+  REQUIRE(bench.calls.size() == 2);
+  CHECK(bench.calls[0].method == "DELETE");
+  CHECK_THAT(bench.calls[0].url, ContainsSubstring("/zones/r1-a/instances/n1?"));
+  CHECK(bench.script.most_in_flight == 2);
+}
+
+TEST_CASE("rest_cloud: VMs of no group that are all gone need no waiting", "[gce]") {
+  Bench bench([](const HttpRequest&) { return refusal(404, "notFound"); });
+  const std::vector<Instance> vms{{.name = {"n1"}, .url = "zones/r1-a/instances/n1"}};
+  std::optional<Result<Operation>> done;
+  bench.cloud->delete_instances({}, vms, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  REQUIRE(*done);
+  CHECK((*done)->is_done);
+}
+
+TEST_CASE("rest_cloud: one VM that cannot be deleted is the answer, after the others", "[gce]") {
+  Bench bench([](const HttpRequest& request) {
+    const bool is_first = request.url.find("/instances/n1?") != std::string::npos;
+    return is_first ? refusal(403, "forbidden") : operation();
+  });
+  const std::vector<Instance> vms{{.name = {"n1"}, .url = "zones/r1-a/instances/n1"},
+                                  {.name = {"n2"}},
+                                  {.name = {"n3"}, .url = "zones/r1-a/instances/n3"}};
+  std::optional<Result<Operation>> done;
+  bench.cloud->delete_instances({}, vms, keep(done));
+  bench.cloud->run();
+  CHECK(bench.calls.size() == 2);
+  REQUIRE(done);
+  REQUIRE_FALSE(*done);
+}
+
+TEST_CASE("rest_cloud: a zone's operation is waited for in its zone", "[gce]") {
+  Bench bench([](const HttpRequest&) { return operation("DONE"); });
+  std::optional<Result<Done>> done;
+  bench.cloud->wait_operation({.name = "op-1", .zone = "r1-b"}, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  CHECK(*done);
+  CHECK_THAT(bench.calls[0].url, ContainsSubstring("/zones/r1-b/operations/op-1/wait?"));
+}
+
+TEST_CASE("rest_cloud: a bulkInsert's error says what became of the VMs", "[gce]") {
+  Bench bench([](const HttpRequest&) { return ok(recorded("bulk_operation_error.json")); });
+  std::optional<Result<Done>> done;
+  bench.cloud->wait_operation({.name = "operation-2"}, keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  REQUIRE_FALSE(*done);
+  CHECK(done->error().kind == ErrorKind::NoCapacity);
+  CHECK_THAT(done->error().what, ContainsSubstring("us-central1-a: 1 of 4 created, 3 failed"));
+}
+
+TEST_CASE("rest_cloud: a policy in use is not the moment to delete it", "[gce]") {
+  Bench bench([](const HttpRequest&) {
+    return refusal(400, "resourceInUseByAnotherResource", "used by a group");
+  });
+  std::optional<Result<Operation>> done;
+  bench.cloud->delete_policy("p", keep(done));
+  bench.cloud->run();
+  REQUIRE(done);
+  REQUIRE_FALSE(*done);
+  CHECK(done->error().kind == ErrorKind::Precondition);
+  CHECK_THAT(done->error().what, StartsWith("deleting workload policy 'p': "));
+  CHECK(bench.calls[0].method == "DELETE");
+  CHECK_THAT(bench.calls[0].url, ContainsSubstring("/regions/r1/resourcePolicies/p?"));
+}
+
+TEST_CASE("rest_cloud: policies are those with the prefix", "[gce]") {
+  Bench bench([](const HttpRequest&) {
+    return ok(R"({"items":[{"name":"hpc-a","workloadPolicy":{}},{"name":"x-hpc-b",
+      "workloadPolicy":{}},{"name":"hpc-c"}]})");
+  });
+  std::optional<Result<std::vector<Policy>>> policies;
+  bench.cloud->fetch_policies("hpc-", keep(policies));
+  bench.cloud->run();
+  REQUIRE(policies);
+  REQUIRE(*policies);
+  REQUIRE((*policies)->size() == 1);
+  CHECK((**policies)[0].name == "hpc-a");
+  CHECK(query_value(bench.calls[0].url, "filter") == "name eq \"hpc-.*\"");
+}
+
 TEST_CASE("rest_cloud: calls go out side by side", "[gce]") {
   Bench bench([](const HttpRequest&) { return ok(R"({"name":"g"})"); });
   int answers = 0;

@@ -107,3 +107,22 @@ TEST_CASE("urls: an endpoint that could send a token elsewhere is refused", "[gc
   REQUIRE_FALSE(endpoint);
   CHECK(endpoint.error().kind == ErrorKind::Invalid);
 }
+
+TEST_CASE("urls: a zone is its region's", "[gce]") {
+  CHECK(is_zone_of("us-central1-a", "us-central1"));
+  CHECK_FALSE(is_zone_of("us-central1-a", "us-central"));
+  CHECK_FALSE(is_zone_of("us-central1-a", ""));
+  CHECK_FALSE(is_zone_of("us-central1", "us-central1"));
+  CHECK_FALSE(is_zone_of("", "us-central1"));
+}
+
+TEST_CASE("urls: a description's prefix becomes a pattern that cannot end its string", "[gce]") {
+  CHECK(description_filter("slurm-flex-start cluster=hpc_1 nodeset=") ==
+        "description eq \"slurm-flex-start cluster=hpc_1 nodeset=.*\"");
+  CHECK(description_filter("a\"b\\(") == "description eq \"a.b...*\"");
+}
+
+TEST_CASE("urls: a policy is named by its region", "[gce]") {
+  CHECK(policy_path("r1", "p") == "/regions/r1/resourcePolicies/p");
+  CHECK(policy_url("pr", "r1", "p") == "projects/pr/regions/r1/resourcePolicies/p");
+}

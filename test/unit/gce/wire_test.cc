@@ -12,6 +12,12 @@
 using namespace flex;
 using nlohmann::json;
 
+namespace {
+
+constexpr Home kHome{"p1", "us-central1"};
+
+}  // namespace
+
 TEST_CASE("wire: reads a page of groups", "[gce]") {
   const auto page = parse_group_page(recorded("groups_1.json"));
   REQUIRE(page);
@@ -48,6 +54,105 @@ TEST_CASE("wire: a list that says it is incomplete is an error", "[gce]") {
   CHECK(requests.error().kind == ErrorKind::Retry);
 }
 
+TEST_CASE("wire: reads how a group's VMs come and how near they are", "[gce]") {
+  const auto group = parse_group(R"({"name": "g", "targetSizePolicy": {"mode": "INDIVIDUAL"},
+    "resourcePolicies": {"workloadPolicy": "https://h/p/regions/r/resourcePolicies/hpc-a3u-j7"}})");
+  REQUIRE(group);
+  CHECK(group->kind == GroupKind::Individual);
+  CHECK(group->policy == "hpc-a3u-j7");
+  const auto plain = parse_group(R"({"name": "g", "targetSizePolicy": {"mode": "BULK"}})");
+  REQUIRE(plain);
+  CHECK(plain->kind == GroupKind::Queued);
+  CHECK(plain->policy.empty());
+}
+
+TEST_CASE("wire: reads VMs by zone", "[gce]") {
+  const auto page = parse_loose_instance_page(recorded("loose_instances.json"));
+  REQUIRE(page);
+  REQUIRE(page->items.size() == 2);
+  const Instance& vm = page->items[0];
+  CHECK(vm.name.text == "h4d-0");
+  CHECK(vm.id == "7001");
+  CHECK(vm.status == InstanceStatus::Running);
+  CHECK(vm.action == InstanceAction::None);
+  CHECK_THAT(vm.url, EndsWith("/zones/us-central1-a/instances/h4d-0"));
+  CHECK(vm.description == "slurm-flex-start cluster=hpc nodeset=h4d job=7");
+  REQUIRE(vm.terminates);
+  CHECK(format_time(*vm.terminates) == "2026-11-17T18:00:00Z");
+  CHECK(page->items[1].is_leaving());
+  CHECK_FALSE(page->items[1].terminates);
+  CHECK(page->next == "n2");
+}
+
+TEST_CASE("wire: a zone that could not be asked makes the whole list incomplete", "[gce]") {
+  const std::string text = GENERATE(
+      as<std::string>{},
+      R"({"items":{"zones/a":{"instances":[]},"zones/b":{"warning":{"code":"UNREACHABLE"}}}})",
+      R"({"items":{},"warning":{"code":"PARTIAL_SUCCESS"}})",
+      R"({"items":{},"unreachables":["zones/b"]})");
+  const auto page = parse_loose_instance_page(text);
+  REQUIRE_FALSE(page);
+  CHECK(page.error().kind == ErrorKind::Retry);
+}
+
+TEST_CASE("wire: VMs by zone of a wrong type are Internal, with the path", "[gce]") {
+  const auto [text, path] = GENERATE(table<std::string, std::string>({
+      {R"({"items":[]})", "$.items: expected an object"},
+      {R"({"items":{"zones/a":3}})", "$.items.zones/a: expected an object"},
+      {R"({"items":{"zones/a":{"instances":{}}}})", "$.items.zones/a.instances"},
+  }));
+  const auto page = parse_loose_instance_page(text);
+  REQUIRE_FALSE(page);
+  CHECK(page.error().kind == ErrorKind::Internal);
+  CHECK_THAT(page.error().what, ContainsSubstring(path));
+}
+
+TEST_CASE("wire: a VM without a status is not one that is gone", "[gce]") {
+  const auto page =
+      parse_loose_instance_page(R"({"items":{"zones/a":{"instances":[{"name":"n"}]}}})");
+  REQUIRE(page);
+  CHECK_FALSE(page->items[0].is_dead());
+}
+
+TEST_CASE("wire: a bulkInsert that failed says what came where, and why", "[gce]") {
+  const auto operation = parse_operation(recorded("bulk_operation_error.json"));
+  REQUIRE(operation);
+  REQUIRE(operation->error);
+  CHECK(operation->error->code == "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS");
+  CHECK_THAT(operation->error->message,
+             EndsWith("; us-central1-a: 1 of 4 created, 3 failed, 1 deleted again"));
+  CHECK(to_error(*operation->error).kind == ErrorKind::NoCapacity);
+  // The sum of it is better than nothing.
+  const auto bare = parse_operation(
+      R"({"name":"o","status":"DONE","error":{"errors":[{"code":"VM_MIN_COUNT_NOT_REACHED"}]}})");
+  REQUIRE(bare);
+  CHECK(bare->error->code == "VM_MIN_COUNT_NOT_REACHED");
+}
+
+TEST_CASE("wire: reads operations of zones, and lists of operations", "[gce]") {
+  const auto page = parse_operation_page(R"({"items":[
+    {"name":"o1","status":"RUNNING"},
+    {"name":"o2","status":"DONE","zone":"https://h/projects/p/zones/us-central1-a"}]})");
+  REQUIRE(page);
+  REQUIRE(page->items.size() == 2);
+  CHECK(page->items[0].zone.empty());
+  CHECK_FALSE(page->items[0].is_done);
+  CHECK(page->items[1].zone == "us-central1-a");
+}
+
+TEST_CASE("wire: reads workload policies and no others", "[gce]") {
+  const auto page = parse_policy_page(R"({"items":[
+    {"name":"hpc-a","description":"mark","creationTimestamp":"2026-08-02T03:04:05.000-07:00",
+     "workloadPolicy":{"type":"HIGH_THROUGHPUT"}},
+    {"name":"hpc-b","groupPlacementPolicy":{}}],"nextPageToken":"n"})");
+  REQUIRE(page);
+  REQUIRE(page->items.size() == 1);
+  CHECK(page->items[0].name == "hpc-a");
+  CHECK(page->items[0].description == "mark");
+  CHECK(format_time(page->items[0].created) == "2026-08-02T10:04:05Z");
+  CHECK(page->next == "n");
+}
+
 TEST_CASE("wire: reads requests with why they wait and until when", "[gce]") {
   const auto page = parse_request_page(recorded("requests.json"), {"hpc-a3u"});
   REQUIRE(page);
@@ -69,6 +174,8 @@ TEST_CASE("wire: reads requests with why they wait and until when", "[gce]") {
   REQUIRE(quota.last_attempt);
   CHECK(quota.last_attempt->code == "QUOTA_EXCEEDED");
   CHECK_FALSE(quota.last_attempt->estimated_availability);
+
+  CHECK(quota.last_attempt->message == "Quota 'PREEMPTIBLE_NVIDIA_H200_GPUS' exceeded. Limit: 8.0");
 
   const ResizeRequest& failed = page->items[2];
   CHECK(failed.state == RequestState::Failed);
@@ -187,7 +294,7 @@ TEST_CASE("wire: writes a group as the design has it", "[gce]") {
                                             .description = "mark",
                                             .instance_template = "a3u-flex",
                                             .zones = {"us-central1-a", "us-central1-b"}},
-                                           "p1"));
+                                           kHome));
   CHECK(body == json::parse(R"({
     "name": "hpc-a3u", "description": "mark", "baseInstanceName": "hpc-a3u", "targetSize": 0,
     "versions": [{"instanceTemplate": "projects/p1/global/instanceTemplates/a3u-flex"}],
@@ -199,7 +306,7 @@ TEST_CASE("wire: writes a group as the design has it", "[gce]") {
 
 TEST_CASE("wire: a long group's base name keeps within its own limit", "[gce]") {
   const std::string name(63, 'a');
-  const auto body = json::parse(group_body({.name = {name}}, "p1"));
+  const auto body = json::parse(group_body({.name = {name}}, kHome));
   CHECK(body["name"] == name);
   CHECK(body["baseInstanceName"].get<std::string>().size() <= 58);
   CHECK_FALSE(body["distributionPolicy"].contains("zones"));
@@ -215,4 +322,53 @@ TEST_CASE("wire: writes a request and a deletion", "[gce]") {
                         "requestedRunDuration":{"seconds":"15300"}})"));
   CHECK(json::parse(delete_instances_body(std::vector<std::string>{"n1"})) ==
         json::parse(R"({"instances":["n1"],"skipInstancesOnValidationError":true})"));
+}
+
+TEST_CASE("wire: a group of VMs that come one by one says so and takes any zone", "[gce]") {
+  const auto body =
+      json::parse(group_body({.name = {"hpc-l4"}, .kind = GroupKind::Individual}, kHome));
+  CHECK(body["targetSizePolicy"] == json{{"mode", "INDIVIDUAL"}});
+  CHECK(body["distributionPolicy"]["targetShape"] == "ANY");
+  CHECK_FALSE(body.contains("resourcePolicies"));
+}
+
+TEST_CASE("wire: a group with a workload policy names it and stays in one zone", "[gce]") {
+  const auto kind = GENERATE(GroupKind::Queued, GroupKind::Individual);
+  const auto body =
+      json::parse(group_body({.name = {"hpc-a3u-j7"}, .kind = kind, .policy = "hpc-p"}, kHome));
+  CHECK(body["resourcePolicies"]["workloadPolicy"] ==
+        "projects/p1/regions/us-central1/resourcePolicies/hpc-p");
+  CHECK(body["distributionPolicy"]["targetShape"] == "ANY_SINGLE_ZONE");
+}
+
+TEST_CASE("wire: writes VMs of no group as the design has them", "[gce]") {
+  const auto body = json::parse(bulk_body({.description = "mark job=7",
+                                           .instance_template = "h4d",
+                                           .zones = {"us-central1-a"},
+                                           .nodes = {{"n1"}, {"n2"}},
+                                           .min_count = 2,
+                                           .run_duration = Seconds{3600}},
+                                          kHome));
+  CHECK(body == json::parse(R"({
+    "count": "2", "minCount": "2", "perInstanceProperties": {"n1": {}, "n2": {}},
+    "sourceInstanceTemplate": "projects/p1/global/instanceTemplates/h4d",
+    "instanceProperties": {"description": "mark job=7", "scheduling": {
+      "maxRunDuration": {"seconds": "3600"}, "instanceTerminationAction": "DELETE"}},
+    "locationPolicy": {"targetShape": "ANY_SINGLE_ZONE",
+      "locations": {"zones/us-central1-a": {"preference": "ALLOW"}},
+      "zones": [{"zone": "zones/us-central1-a"}]}})"));
+  const auto anywhere = json::parse(bulk_body({.nodes = {{"n1"}}}, kHome));
+  CHECK(anywhere["minCount"] == "1");
+  CHECK(anywhere["locationPolicy"] == json{{"targetShape", "ANY_SINGLE_ZONE"}});
+}
+
+TEST_CASE("wire: writes a workload policy by distance or by topology", "[gce]") {
+  const auto [distance, word] =
+      GENERATE(table<int, std::string>({{1, "SUBBLOCK"}, {2, "BLOCK"}, {3, "CLUSTER"}}));
+  CHECK(json::parse(policy_body({.name = "p", .description = "mark", .max_distance = distance})) ==
+        json{{"name", "p"},
+             {"description", "mark"},
+             {"workloadPolicy", {{"type", "HIGH_THROUGHPUT"}, {"maxTopologyDistance", word}}}});
+  CHECK(json::parse(policy_body({.name = "p", .accelerator_topology = "4x4"}))["workloadPolicy"] ==
+        json{{"type", "HIGH_THROUGHPUT"}, {"acceleratorTopology", "4x4"}});
 }

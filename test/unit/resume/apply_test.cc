@@ -213,15 +213,25 @@ TEST_CASE("resume: a template, region or project that is not there is final", "[
 TEST_CASE("resume: a used-up quota is tried a few times, then left for later", "[resume]") {
   World world;
   world.wants(1, nodes("a", 2));
-  world.cloud.next_error("insert_request", {ErrorKind::Quota, "ACTIVE_RESIZE_REQUESTS"});
+  world.cloud.next_error("insert_request", {ErrorKind::Quota, "IN_USE_ADDRESSES"});
   CHECK(world.resume()[0].result == RequestResult::Requested);
 
   World full;
   full.wants(1, nodes("a", 2));
   for (int i = 0; i < 20; ++i)
-    full.cloud.next_error("insert_request", {ErrorKind::Quota, "ACTIVE_RESIZE_REQUESTS"});
+    full.cloud.next_error("insert_request", {ErrorKind::Quota, "IN_USE_ADDRESSES"});
   const auto outcomes = full.resume();
   CHECK(outcomes[0].result == RequestResult::Failed);
   CHECK_FALSE(is_permanent(outcomes[0].error));
   CHECK(full.cloud.count("insert_request") == 4);
+}
+
+TEST_CASE("resume: where too many requests are active nobody is overtaken", "[resume]") {
+  World world;
+  world.wants(1, nodes("a", 2));
+  world.cloud.next_error("insert_request", {ErrorKind::Quota, "Quota 'ACTIVE_RESIZE_REQUESTS'"});
+  const auto outcomes = world.resume();
+  CHECK(outcomes[0].result == RequestResult::Failed);
+  CHECK_FALSE(is_permanent(outcomes[0].error));
+  CHECK(world.cloud.count("insert_request") == 1);
 }

@@ -5,7 +5,7 @@
 
 using namespace flex;
 
-TEST_CASE("to_signal_target: one job, not its array or its other components", "[slurm]") {
+TEST_CASE("to_signal_target: one task, not its array", "[slurm]") {
   slurm_job_info_t job{};
   job.array_task_id = NO_VAL;
   CHECK(slurm::to_signal_target(12, job) == "12");

@@ -26,7 +26,8 @@ TEST_CASE("reservation: a new one keeps everybody off until its end", "[slurm]")
   CHECK(raw.users == std::string("root"));
   CHECK(raw.start_time == 1000);
   CHECK(raw.end_time == 2000);
-  CHECK(raw.flags == (RESERVE_FLAG_MAINT | RESERVE_FLAG_IGN_JOBS | RESERVE_FLAG_SPEC_NODES));
+  CHECK(raw.flags == (RESERVE_FLAG_MAINT | RESERVE_FLAG_IGN_JOBS | RESERVE_FLAG_PURGE_COMP |
+                      RESERVE_FLAG_SPEC_NODES));
 }
 
 TEST_CASE("reservation: an update leaves user and flags as they are", "[slurm]") {

@@ -99,6 +99,27 @@ TEST_CASE("act: what the insert's operation says is listened to") {
   }
 }
 
+TEST_CASE("act: too many active requests is no failure, and is asked again in the next round") {
+  Stage stage;
+  stage.scene.owned();
+  for (const JobId id : {JobId{1}, JobId{2}, JobId{3}})
+    stage.scene.waiting_job(id, "a-" + std::to_string(id)).start_time = TimePoint{Seconds{id}};
+  stage.settle();
+  stage.scene.rounds(2);
+  stage.cloud.next_operation_error(
+      "insert_request",
+      {.code = "QUOTA_EXCEEDED", .message = "Quota 'ACTIVE_RESIZE_REQUESTS' exceeded."});
+  stage.cloud.next_error("insert_request",
+                         {ErrorKind::Quota, "quota metric 'active_resize_requests'"});
+  const ActReport report = stage.carry_out(stage.scene.actions);
+  CHECK(report.failed == 0);
+  CHECK(report.waiting == 2);
+  CHECK(stage.slurm.updates.empty());
+  CHECK(stage.scene.memory.retries.empty());
+  CHECK(stage.scene.memory.requests.limit == 1);
+  CHECK(stage.has_logged("event=waits_for_turn"));
+}
+
 TEST_CASE(
     "act: cancelling and deleting what is gone is success; the wrong moment is looked at again") {
   Stage stage;

@@ -43,11 +43,34 @@ TEST_CASE(
   CHECK(look.shot.groups[1].nodeset == "old");
   CHECK(look.shot.foreign_groups.size() == 3);
   CHECK(look.cloud.count("fetch_instances") == 2);
-  CHECK(look.cloud.calls.size() == 5);
+}
+
+TEST_CASE("observe: what only some nodesets need is looked at in the first round, and by them") {
+  Look look;
+  look.slurm.add_node("a-0");
+  look.cloud.add_group("hpc-a", ownership_mark("hpc", "a"));
+  REQUIRE(look.look());
+  CHECK(look.cloud.calls.size() == 6);
+  look.cloud.calls.clear();
+  REQUIRE(look.look());
+  CHECK(look.cloud.calls.size() == 3);
+  look.settings.nodesets[0].mode = Mode::BulkInsert;
+  look.settings.nodesets[0].placement.max_distance = 2;
+  look.cloud.calls.clear();
+  REQUIRE(look.look());
+  CHECK(look.cloud.count("fetch_loose_instances") == 1);
+  CHECK(look.cloud.count("fetch_bulk_operations") == 1);
+  CHECK(look.cloud.count("fetch_policies") == 1);
+  CHECK(look.cloud.calls.size() == 6);
 }
 
 TEST_CASE("observe: any list that fails makes the view incomplete") {
-  for (const char* method : {"fetch_groups", "fetch_requests", "fetch_instances"}) {
+  for (const char* method : {"fetch_groups",
+                             "fetch_requests",
+                             "fetch_instances",
+                             "fetch_bulk_operations",
+                             "fetch_loose_instances",
+                             "fetch_policies"}) {
     Look look;
     look.cloud.add_group("hpc-a", ownership_mark("hpc", "a"));
     look.cloud.next_error(method, {ErrorKind::Retry, "away"});

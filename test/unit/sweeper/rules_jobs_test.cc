@@ -42,11 +42,13 @@ TEST_CASE("job_note: a quota is named") {
   Scene scene;
   scene.waiting_job(7, "a-0");
   scene.asked(7, "a-0").last_attempt = {.code = "QUOTA_EXCEEDED",
-                                        .message = "Quota PREEMPTIBLE_NVIDIA_H100_GPUS exceeded"};
+                                        .message =
+                                            "Quota 'PREEMPTIBLE_NVIDIA_H100_GPUS' exceeded. "
+                                            " Limit: 8.0 in region us-central1."};
   scene.raw_round();
   CHECK(scene.comment(7) ==
-        "flex: waiting for 1 VM in us-central1 since 07:59 (attempt 1); QUOTA_EXCEEDED: Quota "
-        "PREEMPTIBLE_NVIDIA_H100_GPUS exceeded");
+        "flex: waiting for 1 VM in us-central1 since 07:59 (attempt 1): quota "
+        "PREEMPTIBLE_NVIDIA_H100_GPUS is used up (limit 8), ask for more or wait");
 }
 
 TEST_CASE("job_note: at most one comment a minute, and none that says the same") {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// on_stockout: nodes have waited for `wait` without a VM: what the next entry says is tried. What
+// was tried before keeps its place until the new request is in the queue, or VMs are there
+// (surplus_request).
+#include "lib/core/duration.h"
+#include "lib/fleet/groups.h"
+#include "lib/fleet/routes.h"
+#include "sweeper/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace flex {
+
+namespace {
+
+/// Nodes that one job waits for in one nodeset, or one static node.
+struct Waiting {
+  std::vector<NodeName> nodes{};
+  bool is_free = true;
+};
+
+using Key = std::pair<std::size_t, std::string>;
+
+/// By nodeset, and by job or node.
+std::map<Key, Waiting> find_waiting(const Round& round) {
+  std::map<Key, Waiting> waiting;
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (round.nodeset_of(node).on_stockout.empty() || round.is_stopped(node)) continue;
+    if (!node.is_coming_up() || node.has_vm() || !node.is_awaited()) continue;
+    const std::string who =
+        node.jobs.empty() ? node.name.text : fmt::format("job {}", node.jobs.front()->id);
+    Waiting& found = waiting[{node.nodeset, who}];
+    found.nodes.push_back(node.name);
+    found.is_free = found.is_free && round.is_free(node.name) && !round.is_queued(node.name);
+  }
+  return waiting;
+}
+
+/// The furthest that has been asked for, and when that was; nothing if no request is out.
+const ResizeRequest* latest_request(const NodePicture& node) {
+  const ResizeRequest* latest = nullptr;
+  for (const Placed<ResizeRequest>& request : node.requests) {
+    if (!is_our_request(*request)) continue;
+    if (latest == nullptr || request_way(*latest).step < request_way(*request).step)
+      latest = request.item;
+  }
+  return latest;
+}
+
+/// Where these nodes stand. A request says it itself; VMs that are asked for without one are
+/// remembered.
+StockoutState& state_of(Round& round, const NodePicture& first) {
+  const auto [found, is_new] =
+      round.memory.stockouts.try_emplace(first.name, StockoutState{.since = round.shot.now});
+  const ResizeRequest* const request = latest_request(first);
+  if (request != nullptr) {
+    const std::size_t step = request_way(*request).step;
+    if (step > found->second.step || is_new)
+      found->second = {
+          .step = step,
+          .since = request->created == TimePoint{} ? round.shot.now : request->created};
+  }
+  return found->second;
+}
+
+/// What the step asks for is not out: it has just become due, or was refused.
+bool is_missing(const Round& round, const NodePicture& first, std::size_t step) {
+  const ResizeRequest* const request = latest_request(first);
+  if (request != nullptr && request_way(*request).step >= step) return false;
+  const Mode mode = routes_of(round.nodeset_of(first), step).front().mode;
+  if (mode == Mode::Individual && first.is_queued_alone()) return false;
+  return mode != Mode::BulkInsert || !first.is_bulk_pending;
+}
+
+void look_at(Round& round, const Waiting& waiting) {
+  const NodePicture& first = *round.picture.find(waiting.nodes.front());
+  const NodesetConfig& nodeset = round.nodeset_of(first);
+  StockoutState& state = state_of(round, first);
+  state.round = round.memory.round;
+  state.step = std::min(state.step, nodeset.on_stockout.size());
+  if (state.step < nodeset.on_stockout.size() &&
+      round.shot.now - state.since >= nodeset.on_stockout[state.step].wait) {
+    ++state.step;
+    state.since = round.shot.now;
+    round.memory.retries.erase(first.name);
+  }
+  if (state.step == 0 || !waiting.is_free || !is_due(round, first) ||
+      !is_missing(round, first, state.step))
+    return;
+  Turn turn = make_turn(round,
+                        Rule::Stockout,
+                        fmt::format("no VMs within {}: on_stockout, entry {}",
+                                    format_slurm_time(nodeset.on_stockout[state.step - 1].wait),
+                                    state.step),
+                        waiting.nodes,
+                        state.since);
+  turn.options = {.step = state.step, .is_second = true};
+  turn.is_extra = first.is_asked_for();
+  round.enqueue(std::move(turn));
+}
+
+}  // namespace
+
+void stockout(Round& round) {
+  for (const auto& [key, waiting] : find_waiting(round)) look_at(round, waiting);
+  std::erase_if(round.memory.stockouts,
+                [&](const auto& entry) { return entry.second.round != round.memory.round; });
+}
+
+}  // namespace flex
