@@ -370,7 +370,22 @@ TEST_CASE("lease_end: all parts of a heterogeneous job are warned by the first V
   scene.play();
   CHECK(scene.warning(7) != nullptr);
   CHECK(scene.warning(7)->ends == scene.start + 5min);
-  CHECK(scene.warning(8) != nullptr);
+  CHECK(scene.warning(7)->signal == SIGURG);
+  // The leader's signal is for all, and so is its output.
+  REQUIRE(scene.warning(8) != nullptr);
+  CHECK(scene.warning(8)->signal == 0);
+  CHECK(scene.warning(8)->line.empty());
+}
+
+TEST_CASE("lease_end: a part whose leader ends before is warned itself") {
+  Leases scene;
+  scene.at_work(7, "a-0", 5h, 2min);
+  scene.at_work(8, "a-1", 5min, 2h);
+  for (Job& job : scene.shot.jobs.items) job.het_job_id = 7;
+  scene.play();
+  CHECK(scene.warning(7) == nullptr);
+  REQUIRE(scene.warning(8) != nullptr);
+  CHECK(scene.warning(8)->signal == SIGURG);
 }
 
 TEST_CASE("lease_end: the tasks of an array are warned each by its own VMs") {
