@@ -189,8 +189,10 @@ class SlurmActor {
         !finish(action, actor_.scheduler.signal_job(warn.job, warn.signal), Count::Failures))
       return;
     // A job that has no output to write to has still been warned.
-    if (const auto line = actor_.scheduler.notify_job(warn.job, warn.line); !line) {
-      actor_.log.debug("no_line_in_output", {{"job", warn.job}, {"why", line.error().what}});
+    if (!warn.line.empty()) {
+      const auto line = actor_.scheduler.notify_job(warn.job, warn.line);
+      if (!line)
+        actor_.log.debug("no_line_in_output", {{"job", warn.job}, {"why", line.error().what}});
     }
     if (!finish(action, actor_.scheduler.set_admin_comment(warn.job, warn.comment))) return;
     actor_.memory.warned[warn.job] = {.ends = warn.ends, .restart_count = warn.restart_count};

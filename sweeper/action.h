@@ -95,7 +95,7 @@ struct TellJob {
 struct WarnJob {
   JobId job = 0;
   int signal = 0;         ///< 0: none
-  std::string line{};     ///< in its output
+  std::string line{};     ///< in its output; empty: none
   std::string comment{};  ///< the whole AdminComment
   TimePoint ends{};       ///< what it is told, and in which of its lives: to be remembered
   std::uint32_t restart_count = 0;

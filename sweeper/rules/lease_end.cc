@@ -2,9 +2,10 @@
 // lease_end: every VM has a hard end. A job that would run past it must not be put on the node: a
 // maintenance reservation from then on keeps it away, and lets jobs that fit come. One reservation
 // for all VMs that end in the same quarter of an hour, because slurmctld tests each job against
-// each reservation. A node whose VM is gone leaves it at once: a reservation blocks the node that
-// is powered down just as well, and the next VM has another end.
+// each reservation. A node leaves it as soon as it goes down: a reservation blocks the node that is
+// powered down just as well, and the next VM has another end.
 #include "lib/core/duration.h"
+#include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
 
 #include <fmt/chrono.h>
@@ -49,19 +50,23 @@ bool is_ours(std::string_view name) {
   return time && name_of(bucket_of(*time)) == name;
 }
 
-/// When the VM behind the node ends, if jobs must be told apart by it: also while it is stopping,
-/// not for a node that goes down or is off.
-std::optional<TimePoint> end_of(const NodePicture& node) {
-  if (!node.entry || node.entry->is_dead() || node.entry->is_queued() || !node.wants_vm())
-    return std::nullopt;
-  return node.entry->terminates;
+/// When the VM behind the node ends, if jobs must be told apart by it: not for a node that goes
+/// down or is off. While the VM stops, and as long as slurmctld takes the node for up though it is
+/// gone, no job may come either.
+std::optional<TimePoint> end_of(const Round& round, const NodePicture& node) {
+  if (!node.wants_vm()) return std::nullopt;
+  const bool is_there = node.entry && !node.entry->is_dead() && !node.entry->is_queued();
+  if (is_there) return node.entry->terminates;
+  const auto last = round.memory.lease_ends.find(node.name);
+  if (!is_up(*node.node) || last == round.memory.lease_ends.end()) return std::nullopt;
+  return last->second;
 }
 
 /// By name.
 std::map<std::string, Reservation> find_wanted(const Round& round) {
   std::map<std::string, Reservation> wanted;
   for (const NodePicture& node : round.picture.nodes()) {
-    const auto end = end_of(node);
+    const auto end = end_of(round, node);
     if (!end || *end + kAfter <= round.shot.now) continue;
     const TimePoint bucket = bucket_of(*end);
     Reservation& reservation = wanted[name_of(bucket)];

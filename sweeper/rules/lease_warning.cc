@@ -28,6 +28,14 @@ bool is_warned(const Round& round, const Job& job, const Overrun& overrun) {
   return is_remembered || with_note(job.admin_comment, note_warned(overrun)) == job.admin_comment;
 }
 
+/// A part of a heterogeneous job whose leader is warned: the signal to that reaches all parts, and
+/// the output is the leader's.
+bool is_led(const Round& round, const Job& job, const JobLease& lease) {
+  if (job.het_job_id == 0 || job.id == job.het_job_id) return false;
+  const Job* leader = round.picture.find_job(job.het_job_id);
+  return leader != nullptr && is_warning_due(round, *leader, lease);
+}
+
 void warn_jobs(Round& round) {
   for (const Job& job : round.shot.jobs.items) {
     if (!job.is_running || !job.holds_nodes() || round.is_told(job.id)) continue;
@@ -35,11 +43,13 @@ void warn_jobs(Round& round) {
     if (!lease || !is_warning_due(round, job, *lease)) continue;
     const Overrun overrun = *overrun_of(job, *lease);
     if (is_warned(round, job, overrun)) continue;
+    const bool is_part = is_led(round, job, *lease);
+    const int signal = round.config.nodesets[lease->nodeset].lease_signal;
     round.add(Rule::LeaseEnd,
               fmt::format("its VMs end {}", local_time(overrun.ends)),
               WarnJob{.job = job.id,
-                      .signal = round.config.nodesets[lease->nodeset].lease_signal,
-                      .line = warning_line(overrun, round.shot.now),
+                      .signal = is_part ? 0 : signal,
+                      .line = is_part ? std::string{} : warning_line(overrun, round.shot.now),
                       .comment = with_note(job.admin_comment, note_warned(overrun)),
                       .ends = overrun.ends,
                       .restart_count = job.restart_count});

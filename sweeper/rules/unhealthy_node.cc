@@ -50,13 +50,13 @@ struct Wishes {
 };
 
 /// One more repair of the node, unless it is known already; false if there were too many.
-bool count_repair(Round& round, const NodePicture& node, const std::string& vm) {
+bool count_repair(Round& round, const NodePicture& node) {
   Repairs& repairs = history_of(round, node);
-  if (repairs.is_under_way && repairs.vm == vm) return true;
+  if (repairs.is_under_way && repairs.vm == node.entry->id) return true;
   if (repairs.times.size() >= round.nodeset_of(node).max_repairs) return false;
   repairs.times.push_back(round.shot.now);
   repairs.reason = node.node->reason;
-  repairs.vm = vm;
+  repairs.vm = node.entry->id;
   repairs.is_under_way = true;
   repairs.has_given_up = false;
   return true;
@@ -67,7 +67,7 @@ void give_up(Round& round, const NodePicture& node, Wishes& wishes) {
   repairs.has_given_up = true;
   repairs.is_under_way = false;
   repairs.reason = node.node->reason;
-  repairs.vm = node.entry ? node.entry->id : std::string{};
+  repairs.vm = node.entry->id;
   wishes.given_up[fmt::format("{}{} repairs: {}", kGaveUp, repairs.times.size(), node.node->reason)]
       .push_back(node.name);
 }
@@ -78,7 +78,7 @@ void replace(Round& round, const NodePicture& node, Wishes& wishes) {
   if (is_at_work(node) || is_power_down_requested(*node.node)) return;
   const Sighting& seen = round.see(Rule::UnhealthyNode, node.name.text + " " + node.entry->id);
   if (!seen.is_twice()) return;
-  if (!count_repair(round, node, node.entry->id)) {
+  if (!count_repair(round, node)) {
     round.claim(node.name);
     return give_up(round, node, wishes);
   }
@@ -92,19 +92,20 @@ void replace(Round& round, const NodePicture& node, Wishes& wishes) {
       .push_back(node.name);
 }
 
-/// The VM is gone, by our hand or by SuspendTime, and Slurm has left the drain.
+/// We have powered it down, the VM is gone, and Slurm has left the drain. One that was drained
+/// while it was off has no hardware to be ill: that is an admin's wish.
 void make_whole(Round& round, const NodePicture& node, Wishes& wishes) {
-  const bool is_clear = !node.entry || node.entry->is_dead();
-  if (!is_clear || !round.see(Rule::UnhealthyNode, node.name.text + " off").is_twice()) return;
-  round.claim(node.name);
   const auto known = round.memory.repairs.find(node.name);
-  const bool is_known = known != round.memory.repairs.end() && known->second.is_under_way;
-  if (!is_known && !count_repair(round, node, {})) return give_up(round, node, wishes);
+  const bool is_under_way = known != round.memory.repairs.end() && known->second.is_under_way;
+  const bool is_clear = !node.entry || node.entry->is_dead();
+  if (!is_under_way || !is_clear) return;
+  if (!round.see(Rule::UnhealthyNode, node.name.text + " off").is_twice()) return;
+  round.claim(node.name);
   wishes.undrained.push_back(node.name);
 }
 
-/// What is over: a repair when the node is no longer drained, a node that was given up on when an
-/// admin has undrained it with the same VM, a day without trouble.
+/// What is over: a repair when the node is no longer drained, all of it when an admin has undrained
+/// one that was given up on, and after a day without trouble.
 void forget_over(Round& round) {
   for (auto known = round.memory.repairs.begin(); known != round.memory.repairs.end();) {
     const NodePicture* node = round.picture.find(known->first);

@@ -34,3 +34,27 @@ TEST_CASE("note_waiting: a used-up quota is named", "[core]") {
                                          .reason = message});
   CHECK_THAT(text, EndsWith("(attempt 1): " + words));
 }
+
+TEST_CASE("note_overrun: says which comes first, and what then", "[core]") {
+  Overrun overrun{.ends = TimePoint{Seconds{1'800'000'000}},
+                  .time_limit = TimePoint{Seconds{1'800'003'600}},
+                  .is_requeued = true};
+  const std::string ends = local_time(overrun.ends);
+  CHECK(note_overrun(overrun) == "VMs end " + ends + ", before the job's time limit " +
+                                     local_time(*overrun.time_limit) +
+                                     ": it will be requeued then; checkpoint before");
+  overrun.time_limit.reset();
+  overrun.is_requeued = false;
+  CHECK(note_overrun(overrun) ==
+        "VMs end " + ends + ", and the job has no time limit: it ends then; checkpoint before");
+}
+
+TEST_CASE("warning_line: rounds up to minutes and is never negative", "[core]") {
+  const Overrun overrun{
+      .ends = TimePoint{Seconds{1'800'000'000}}, .time_limit = {}, .is_requeued = true};
+  CHECK_THAT(warning_line(overrun, overrun.ends - Seconds{599}),
+             ContainsSubstring(", in 10 minutes;"));
+  CHECK_THAT(warning_line(overrun, overrun.ends - Seconds{9}), ContainsSubstring(", in 1 minute;"));
+  CHECK_THAT(warning_line(overrun, overrun.ends + Seconds{9}),
+             ContainsSubstring(", in 0 minutes;"));
+}

@@ -111,12 +111,18 @@ TEST_CASE("unhealthy_node: a static node whose drain went with the VM is raised 
   CHECK(ward.round() == Texts{"static_node POWER_UP a-0"});
 }
 
-TEST_CASE("unhealthy_node: SuspendTime may have taken the VM, and that counts as well") {
+TEST_CASE("unhealthy_node: a node that was drained while it was off is an admin's") {
   Ward ward;
   ward.state("a-0", kOff | NODE_STATE_DRAIN);
-  ward.node("a-0").reason = "xid 63";
-  CHECK(ward.rounds(2) == Texts{"unhealthy_node UNDRAIN a-0"});
-  CHECK(ward.memory.repairs.at({"a-0"}).times.size() == 1);
+  ward.node("a-0").reason = "no GPU quota";
+  CHECK(ward.rounds(3).empty());
+  // Also after a repair that is over.
+  ward.ill("a-1", "xid 63");
+  ward.rounds(2);
+  ward.off("a-1");
+  ward.round();
+  ward.state("a-1", kOff | NODE_STATE_DRAIN);
+  CHECK(ward.rounds(3).empty());
 }
 
 TEST_CASE("unhealthy_node: not while the old VM is still there") {
