@@ -84,6 +84,8 @@ Json to_json(const World& world, const Group& group) {
   json["instanceGroup"] = url_of(path_of(group.place, "instanceGroups", group.name));
   json["instanceTemplate"] = group.template_url;
   json["targetSize"] = group.target_size;
+  // The default, as Google documents it.
+  if (!json.contains("targetSizePolicy")) json["targetSizePolicy"] = {{"mode", "INDIVIDUAL"}};
   json["fingerprint"] = fmt::format("{:011x}=", group.id);
   json["currentActions"] = actions_of(group, is_stable);
   json["status"] = {

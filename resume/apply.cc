@@ -272,9 +272,9 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
     context_.cloud.insert_policy(
         *plan_.policy, [self = shared_from_this()](const Result<Operation>& got) {
           if (!got && got.error().kind == ErrorKind::AlreadyExists) return self->insert();
-          if (!got) return self->fail_all(creation_error(got.error()));
+          if (!got) return self->fail_all(self->creation_error(got.error()));
           self->context_.cloud.wait_operation(*got, [self](const Result<Done>& done) {
-            if (!done) return self->fail_all(creation_error(done.error()));
+            if (!done) return self->fail_all(self->creation_error(done.error()));
             self->insert();
           });
         });
@@ -285,20 +285,22 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
     context_.cloud.insert_group(plan_.spec, [self = shared_from_this()](Result<Operation> got) {
       if (got) return self->await_group(*got);
       if (got.error().kind == ErrorKind::AlreadyExists) return self->check_owner(0);
-      self->fail_all(creation_error(got.error()));
+      self->fail_all(self->creation_error(got.error()));
     });
   }
 
   void await_group(const Operation& operation) {
     context_.cloud.wait_operation(operation, [self = shared_from_this()](Result<Done> got) {
       if (got) return self->ask_all(false);
-      self->fail_all(creation_error(got.error()));
+      self->fail_all(self->creation_error(got.error()));
     });
   }
 
   /// "Not found" here is the project, the region or the template: nothing that waiting would mend.
-  static Error creation_error(Error error) {
-    if (error.kind == ErrorKind::NotFound) error.kind = ErrorKind::Invalid;
+  [[nodiscard]] Error creation_error(Error error) const {
+    // Its policy may just have been swept up.
+    if (error.kind == ErrorKind::NotFound)
+      error.kind = plan_.policy ? ErrorKind::Retry : ErrorKind::Invalid;
     return error;
   }
 
@@ -344,6 +346,24 @@ std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
   for (const GroupPlan& group : plan.groups) std::make_shared<GroupRun>(context, group)->start();
   cloud.run();
   return outcomes;
+}
+
+void spare_asked(std::vector<RequestOutcome>& outcomes,
+                 std::vector<Refusal>& refusals,
+                 std::unordered_set<NodeName> asked) {
+  for (const RequestOutcome& outcome : outcomes) {
+    if (outcome.result != RequestResult::Failed)
+      asked.insert(outcome.request.spec.nodes.begin(), outcome.request.spec.nodes.end());
+  }
+  const auto spare = [&](const std::vector<NodeName>& nodes, Error& error) {
+    const bool is_asked = std::any_of(
+        nodes.begin(), nodes.end(), [&](const NodeName& node) { return asked.contains(node); });
+    if (is_asked && is_permanent(error)) error.kind = ErrorKind::NoCapacity;
+  };
+  for (RequestOutcome& outcome : outcomes) {
+    if (outcome.result == RequestResult::Failed) spare(outcome.request.spec.nodes, outcome.error);
+  }
+  for (Refusal& refusal : refusals) spare(refusal.nodes, refusal.error);
 }
 
 bool is_permanent(const Error& error) {

@@ -10,6 +10,7 @@
 #include "resume/plan.h"
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace flex {
@@ -39,6 +40,12 @@ struct NameWait {
 [[nodiscard]] std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
                                                          const ResumePlan& plan,
                                                          const NameWait& wait = {});
+
+/// A refusal for good of what is only one of several ways is none: nodes that are asked for
+/// otherwise, as `asked` or another outcome says, go on waiting.
+void spare_asked(std::vector<RequestOutcome>& outcomes,
+                 std::vector<Refusal>& refusals,
+                 std::unordered_set<NodeName> asked = {});
 
 /// Whether trying again could help: if not, the job is given back.
 [[nodiscard]] bool is_permanent(const Error& error);

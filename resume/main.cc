@@ -210,7 +210,8 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
   log_plan(log, demand, plan);
   leave_to_sweeper(session->config, fleet, waiting, plan, log);
-  const std::vector<RequestOutcome> outcomes = apply_to_cloud(*session->cloud, plan);
+  std::vector<RequestOutcome> outcomes = apply_to_cloud(*session->cloud, plan);
+  spare_asked(outcomes, plan.refusals);
   log_outcomes(log, outcomes);
   if (jobs) ok = apply_to_slurm(*session->scheduler, {demand, plan, outcomes}, log) && ok;
 

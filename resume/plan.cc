@@ -154,10 +154,12 @@ class Planner {
   [[nodiscard]] std::optional<Error> why_too_many(const Ask& ask) const {
     const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
     if (nodeset.max_nodes == 0) return std::nullopt;
-    if (ask.nodes.size() > nodeset.max_nodes)
+    // Those that it has already are its own as well.
+    const std::size_t whole = std::max(ask.nodes.size(), positions_of(ask).size());
+    if (ask.job != nullptr && whole > nodeset.max_nodes)
       return Error{ErrorKind::Invalid,
                    fmt::format("{} nodes are wanted of nodeset {}, whose max_nodes is {}",
-                               ask.nodes.size(),
+                               whole,
                                nodeset.name,
                                nodeset.max_nodes),
                    "MAX_NODES"};
@@ -171,7 +173,31 @@ class Planner {
                  "MAX_NODES"};
   }
 
+  /// The how-manieth of the job's nodes in the nodeset each is, those that have their VM among
+  /// them.
+  [[nodiscard]] std::unordered_map<NodeName, std::size_t> positions_of(const Ask& ask) const {
+    std::unordered_map<NodeName, std::size_t> positions;
+    if (ask.job == nullptr) return positions;
+    for (const NodeName& node : ask.job->nodes) {
+      const Config::Place* const place = config_.find(node);
+      if (place != nullptr && place->nodeset == ask.nodeset)
+        positions.emplace(node, positions.size());
+    }
+    // A resume file alone may not say all of them.
+    for (const NodeName& node : ask.nodes) positions.emplace(node, positions.size());
+    return positions;
+  }
+
   void add_bulk(const Ask& ask, const Route& route, Seconds run) {
+    for (std::size_t at = 0; at < ask.nodes.size(); at += kMaxRequestSize) {
+      const auto begin = ask.nodes.begin() + static_cast<std::ptrdiff_t>(at);
+      const auto end = ask.nodes.begin() + static_cast<std::ptrdiff_t>(
+                                               std::min(at + kMaxRequestSize, ask.nodes.size()));
+      add_bulk_call({.nodeset = ask.nodeset, .job = ask.job, .nodes = {begin, end}}, route, run);
+    }
+  }
+
+  void add_bulk_call(const Ask& ask, const Route& route, Seconds run) {
     const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
     GroupPlan group;
     group.spec.kind = GroupKind::Loose;
@@ -200,15 +226,17 @@ class Planner {
   void add_to_groups(const Ask& ask, const Route& route, Seconds run) {
     const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
     const bool own_group = nodeset.mig_scope == MigScope::Job && ask.id() != 0;
+    const std::size_t capacity = group_capacity(nodeset);
+    const auto positions = own_group ? positions_of(ask) : decltype(positions_of(ask)){};
     std::map<MigName, std::vector<NodeName>> by_group;
-    for (std::size_t i = 0; i < ask.nodes.size(); ++i) {
+    for (const NodeName& node : ask.nodes) {
       const auto name_of = [&](const std::string& variant) {
         return own_group
                    ? job_group_name(
-                         cluster_, nodeset.name, ask.id(), i / group_capacity(nodeset), variant)
-                   : group_of_node(cluster_, nodeset, config_.find(ask.nodes[i])->index, variant);
+                         cluster_, nodeset.name, ask.id(), positions.at(node) / capacity, variant)
+                   : group_of_node(cluster_, nodeset, config_.find(node)->index, variant);
       };
-      by_group[free_name(ask, route, name_of)].push_back(ask.nodes[i]);
+      by_group[free_name(ask, route, name_of)].push_back(node);
     }
     for (auto& [name, members] : by_group) {
       Ask part{.nodeset = ask.nodeset, .job = ask.job, .nodes = std::move(members)};
@@ -220,16 +248,17 @@ class Planner {
   /// VMs), or where it holds what is to be renewed.
   template <class NameOf>
   MigName free_name(const Ask& ask, const Route& route, const NameOf& name_of) const {
-    const auto with = [&](std::string_view more) {
-      return route.variant.empty() ? std::string(more) : fmt::format("{}-{}", route.variant, more);
+    std::string variant = route.variant;
+    const auto add = [&](std::string_view more) {
+      variant += fmt::format("{}{}", variant.empty() ? "" : "-", more);
     };
-    const GroupView* const seen = find_group(ask.nodeset, name_of(route.variant));
-    const bool is_other_kind =
-        seen != nullptr && seen->group && seen->group->kind != kind_of(route.mode);
-    if (is_other_kind) return name_of(with(route.mode == Mode::Queued ? "q" : "i"));
-    if (options_.is_second && seen != nullptr && holds_any(*seen, ask.nodes))
-      return name_of(with("r"));
-    return name_of(route.variant);
+    const GroupView* seen = find_group(ask.nodeset, name_of(variant));
+    if (seen != nullptr && seen->group && seen->group->kind != kind_of(route.mode)) {
+      add(route.mode == Mode::Queued ? "q" : "i");
+      seen = find_group(ask.nodeset, name_of(variant));
+    }
+    if (options_.is_second && seen != nullptr && holds_any(*seen, ask.nodes)) add("r");
+    return name_of(variant);
   }
 
   static bool holds_any(const GroupView& group, const std::vector<NodeName>& nodes) {
@@ -336,6 +365,8 @@ class Planner {
     if (!is_new) return group;
     const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
     std::string description = ownership_mark(cluster_, nodeset.name);
+    if (route.mode == Mode::Individual) description += kIndividualMark;
+    if (route.step > 0) description += fmt::format(" step={}", route.step);
     if (nodeset.mig_scope == MigScope::Job && ask.id() != 0)
       description += fmt::format(" job={}", ask.id());
     group.spec = {.name = name,

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <iostream>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -88,7 +89,7 @@ void log_outcome(const Log& log, const SuspendOutcome& outcome) {
 struct Totals {
   std::size_t done = 0;
   std::size_t failed = 0;
-  std::map<JobId, std::vector<NodeName>> cancelled_jobs{};
+  std::map<JobId, std::set<NodeName>> cancelled_jobs{};
 };
 
 /// Without the nodes that slurmctld is bringing up again by now: what is there is the next job's.
@@ -122,7 +123,8 @@ Totals take_away(Session& session, const std::vector<NodeName>& all, const Log& 
     totals.done += outcome.deleted.size() + outcome.cancelled.size();
     totals.failed += outcome.failed.size() + plan.unseen.size() + plan.kept.size();
     for (const PlannedCancel& cancel : outcome.cancelled) {
-      if (cancel.job != 0) totals.cancelled_jobs[cancel.job] = cancel.nodes;
+      if (cancel.job == 0) continue;
+      totals.cancelled_jobs[cancel.job].insert(cancel.nodes.begin(), cancel.nodes.end());
     }
     nodes = outcome.again;
     if (nodes.empty()) break;
@@ -158,7 +160,8 @@ bool put_back(Session& session,
     }
     for (const Job& job : jobs ? *jobs : std::vector<Job>{}) {
       if (job.is_finished) continue;
-      const std::string note = note_resume_timeout(fold_hostlist(totals.cancelled_jobs.at(job.id)));
+      const std::set<NodeName>& members = totals.cancelled_jobs.at(job.id);
+      const std::string note = note_resume_timeout(fold_hostlist({members.begin(), members.end()}));
       auto told = session.scheduler->set_admin_comment(job.id, with_note(job.admin_comment, note));
       if (told) continue;
       log.warning("comment_failed", {{"job", job.id}, {"why", told.error().what}});

@@ -37,8 +37,10 @@ ActReport act(Actor& actor, const std::vector<Action>& actions) {
   std::vector<Action> rest;
   for (const Action& action : actions) {
     log_action(actor.log, action);
-    // A job whose VM is gone does not wait until Google has answered all requests.
-    (action.rule == Rule::UnbackedNode ? urgent : rest).push_back(action);
+    // A job whose VM is gone, or is about to go, does not wait until Google has answered all
+    // requests.
+    const bool is_urgent = action.rule == Rule::UnbackedNode || action.rule == Rule::LeaseEnd;
+    (is_urgent ? urgent : rest).push_back(action);
   }
   act_on_slurm(actor, urgent, report);
   act_on_cloud(actor, rest, report);

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 namespace flex {
@@ -50,7 +51,9 @@ class CloudActor {
     Asked& asked = actor_.asked;
     for (const AskForNodes* ask : asks_) merge(asked.plan, asked.demand, *ask);
     asked.outcomes = apply_to_cloud(actor_.cloud, asked.plan, kWait);
+    asked_before_ = find_asked();
     for (RequestOutcome& outcome : asked.outcomes) count_attempt(outcome);
+    spare_asked(asked.outcomes, asked.plan.refusals, asked_before_);
     TurnsTaken turns{.active = count_active_requests(actor_.shot)};
     for (const RequestOutcome& outcome : asked.outcomes) {
       note(outcome);
@@ -156,14 +159,29 @@ class CloudActor {
     append(demand.jobless, ask.demand.jobless);
   }
 
+  /// What waits in Google's queue already.
+  [[nodiscard]] std::unordered_set<NodeName> find_asked() const {
+    std::unordered_set<NodeName> found;
+    for (const SweptGroup& group : actor_.shot.groups) {
+      for (const ResizeRequest& request : group.requests) {
+        if (request.is_active()) found.insert(request.nodes.begin(), request.nodes.end());
+      }
+      if (group.group.kind != GroupKind::Individual) continue;
+      for (const Instance& entry : group.instances) {
+        if (entry.is_queued()) found.insert(entry.name);
+      }
+    }
+    return found;
+  }
+
   /// bulkInsert takes or refuses at once: a refusal for want of capacity is a failed attempt, as a
   /// failed request is. After the last one the job is given back.
   void count_attempt(RequestOutcome& outcome) {
     const bool is_loose = outcome.request.spec.group.empty();
-    if (!is_loose || outcome.result != RequestResult::Failed || outcome.request.job == 0 ||
-        outcome.error.kind != ErrorKind::NoCapacity)
-      return;
     const NodeName& first = outcome.request.spec.nodes.front();
+    if (!is_loose || outcome.result != RequestResult::Failed || outcome.request.job == 0 ||
+        outcome.error.kind != ErrorKind::NoCapacity || asked_before_.contains(first))
+      return;
     const NodesetConfig& nodeset = actor_.config.nodesets[actor_.config.find(first)->nodeset];
     RetryState& retry = actor_.memory.retries[first];
     ++retry.attempts;
@@ -195,7 +213,7 @@ class CloudActor {
 
   void note(const Refusal& refusal) {
     if (is_active_requests_quota(refusal.error)) {
-      ++report_.waiting;
+      if (!asked_before_.contains(refusal.nodes.front())) ++report_.waiting;
       return actor_.log.info("waits_for_turn",
                              {{"job", refusal.job},
                               {"nodes", fold_hostlist(refusal.nodes)},
@@ -238,6 +256,7 @@ class CloudActor {
   Actor& actor_;
   ActReport& report_;
   std::vector<const AskForNodes*> asks_{};
+  std::unordered_set<NodeName> asked_before_{};
 };
 
 }  // namespace

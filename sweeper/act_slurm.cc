@@ -188,6 +188,8 @@ class SlurmActor {
     if (warn.signal != 0 &&
         !finish(action, actor_.scheduler.signal_job(warn.job, warn.signal), Count::Failures))
       return;
+    // Not a second time, whatever becomes of the rest.
+    actor_.memory.warned[warn.job] = {.ends = warn.ends, .restart_count = warn.restart_count};
     // A job that has no output to write to has still been warned.
     if (!warn.line.empty()) {
       const auto line = actor_.scheduler.notify_job(warn.job, warn.line);
@@ -195,7 +197,6 @@ class SlurmActor {
         actor_.log.debug("no_line_in_output", {{"job", warn.job}, {"why", line.error().what}});
     }
     if (!finish(action, actor_.scheduler.set_admin_comment(warn.job, warn.comment))) return;
-    actor_.memory.warned[warn.job] = {.ends = warn.ends, .restart_count = warn.restart_count};
     actor_.memory.notes[warn.job] = actor_.shot.now;
   }
 
@@ -245,6 +246,7 @@ class SlurmActor {
       nodesets.insert(actor_.config.nodesets[actor_.config.find(node)->nodeset].name);
     std::unordered_set<NodeName> backed;
     bool is_complete = true;
+    bool has_asked_loose = false;
     actor_.cloud.set_deadline(std::chrono::steady_clock::now() + actor_.config.api.call_timeout);
     for (const SweptGroup& group : actor_.shot.groups) {
       if (!nodesets.contains(group.nodeset)) continue;
@@ -257,10 +259,10 @@ class SlurmActor {
           if (!instance.is_queued() && !instance.is_dead()) backed.insert(instance.name);
         }
       };
-      if (group.group.kind == GroupKind::Loose)
-        actor_.cloud.fetch_loose_instances(actor_.shot.cluster, note);
-      else
+      if (group.group.kind != GroupKind::Loose)
         actor_.cloud.fetch_instances(group.group.name, note);
+      else if (!std::exchange(has_asked_loose, true))  // one answer for all nodesets
+        actor_.cloud.fetch_loose_instances(actor_.shot.cluster, note);
     }
     actor_.cloud.run();
     if (!is_complete) {

@@ -23,10 +23,10 @@ constexpr void (*kRules[])(Round&) = {
     provision_timeout,
     stale_request,
     surplus_request,
+    stockout,
     failed_request,
     boot_timeout,
     orphan_instance,
-    stockout,
     resubmit,
     unrequested_node,
     static_node,
@@ -37,6 +37,7 @@ constexpr void (*kRules[])(Round&) = {
     unused_policy,
     job_note,
 };
+
 // clang-format on
 
 /// What is remembered of jobs, nodes and nodesets that are over.

@@ -119,8 +119,8 @@ Memory from_json(const Json& json) {
     stopped.is_clearing = value.at("clearing").get<bool>();
     for (const Json& node : value.at("drained")) stopped.drained.insert({node.get<std::string>()});
   }
-  for (const auto& [node, value] : json.at("stockouts").items())
-    memory.stockouts[{node}] = {.step = value.at(0).get<std::size_t>(),
+  for (const auto& [waiter, value] : json.at("stockouts").items())
+    memory.stockouts[waiter] = {.step = value.at(0).get<std::size_t>(),
                                 .since = to_time(value.at(1)),
                                 .round = value.at(2).get<std::uint64_t>()};
   // Written since the queue is kept.
@@ -185,8 +185,8 @@ std::string to_text(const Memory& memory) {
     json["stopped"][set] = {
         {"why", stopped.why}, {"drained", std::move(nodes)}, {"clearing", stopped.is_clearing}};
   }
-  for (const auto& [node, state] : memory.stockouts)
-    json["stockouts"][node.text] = {state.step, to_number(state.since), state.round};
+  for (const auto& [waiter, state] : memory.stockouts)
+    json["stockouts"][waiter] = {state.step, to_number(state.since), state.round};
   for (const auto& [job, time] : memory.notes) json["notes"].push_back({job, to_number(time)});
   write_leases(memory, json);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

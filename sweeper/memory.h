@@ -49,7 +49,7 @@ struct BootFailures {
   TimePoint last{};
 };
 
-/// How far nodes have come in on_stockout; by the first of them.
+/// How far the nodes of a job in a nodeset have come in on_stockout, or a static node.
 struct StockoutState {
   std::size_t step = 0;
   TimePoint since{};        ///< when this step began
@@ -88,7 +88,7 @@ struct Memory {
   std::map<NodeName, std::string> drains{};     ///< an admin's, which powering down takes away
   std::map<std::string, BootFailures> boot_failures{};  ///< by nodeset
   std::map<std::string, Stopped> stopped{};             ///< by nodeset
-  std::map<NodeName, StockoutState> stockouts{};
+  std::map<std::string, StockoutState> stockouts{};     ///< by waiter_of()
   RequestQuota requests{};
   std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
   std::map<JobId, Warned> warned{};

@@ -25,6 +25,10 @@ namespace {
 struct Extras {
   bool has_loose = false;
   bool has_policies = false;
+  /// Not only to find what an earlier config may have left: for that, a role that does not allow it
+  /// is no obstacle.
+  bool needs_loose = false;
+  bool needs_policies = false;
   std::vector<std::string> bulk_nodesets{};
 };
 
@@ -39,10 +43,14 @@ Extras extras_of(const Config& config, const Snapshot& last) {
     if (may_use_bulk(set)) bulk_nodesets.push_back(set.name);
   }
   const auto has_placement = [](const NodesetConfig& set) { return set.placement.is_wanted(); };
-  return {.has_loose = is_first || !bulk_nodesets.empty() ||
-                       std::any_of(last.groups.begin(), last.groups.end(), is_loose),
-          .has_policies = is_first || std::any_of(sets.begin(), sets.end(), has_placement) ||
-                          !last.policies.empty(),
+  const bool needs_loose =
+      !bulk_nodesets.empty() || std::any_of(last.groups.begin(), last.groups.end(), is_loose);
+  const bool needs_policies =
+      std::any_of(sets.begin(), sets.end(), has_placement) || !last.policies.empty();
+  return {.has_loose = is_first || needs_loose,
+          .has_policies = is_first || needs_policies,
+          .needs_loose = needs_loose,
+          .needs_policies = needs_policies,
           .bulk_nodesets = std::move(bulk_nodesets)};
 }
 
@@ -80,10 +88,13 @@ class CloudLook {
   /// First the operations: one that ends in between has its VMs in the list that is taken after.
   void look_at_loose() {
     cloud_.fetch_bulk_operations([this](const Result<std::vector<Operation>>& got) {
-      if (!got) return fail(got.error().in("listing bulkInsert operations"));
+      if (!got)
+        return fail_extra(got.error(), "listing bulkInsert operations", extras_.needs_loose);
       is_bulk_under_way_ = !got->empty();
       cloud_.fetch_loose_instances(cluster_, [this](Result<std::vector<Instance>> vms) {
-        if (!vms) return fail(std::move(vms).error().in("listing the VMs that are in no group"));
+        if (!vms)
+          return fail_extra(
+              vms.error(), "listing the VMs that are in no group", extras_.needs_loose);
         loose_ = *std::move(vms);
       });
     });
@@ -91,7 +102,8 @@ class CloudLook {
 
   void look_at_policies() {
     cloud_.fetch_policies(cluster_name_prefix(cluster_), [this](Result<std::vector<Policy>> got) {
-      if (!got) return fail(std::move(got).error().in("listing the workload policies"));
+      if (!got)
+        return fail_extra(got.error(), "listing the workload policies", extras_.needs_policies);
       policies_ = *std::move(got);
       std::erase_if(policies_, [this](const Policy& policy) {
         const auto nodeset = owned_nodeset(policy.description, cluster_);
@@ -143,6 +155,11 @@ class CloudLook {
       return;
     }
     fail(std::move(error).in(fmt::format("group {}: {}", group, doing)));
+  }
+
+  void fail_extra(const Error& error, std::string_view doing, bool is_needed) {
+    if (!is_needed && error.kind == ErrorKind::Denied) return;
+    fail(error.in(std::string(doing)));
   }
 
   void fail(Error error) {

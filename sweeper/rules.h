@@ -147,6 +147,12 @@ void unused_policy(Round& round);
 inline constexpr std::string_view kGaveUp = "flex: gave up after ";
 /// Drained for one of the nodeset's repair_reasons.
 [[nodiscard]] bool is_to_repair(const Round& round, const NodePicture& node);
+/// Who waits for the node, in its nodeset: "a job 7", or the node itself.
+[[nodiscard]] std::string waiter_of(const Round& round, const NodePicture& node);
+/// How far they have come in on_stockout.
+[[nodiscard]] std::size_t stockout_step(const Round& round, const NodePicture& node);
+/// A bulkInsert that is under way may be for it; but not for ever, for it may be anybody's.
+[[nodiscard]] bool may_still_come(Round& round, const NodePicture& node);
 /// A node that is powering up and has neither VM nor active request.
 [[nodiscard]] bool is_unserved(const NodePicture& node);
 /// What waits to be asked for, with the job on the first of the nodes. It waits since the job got

@@ -154,7 +154,7 @@ void Picture::add_entry(const Placed<Instance>& entry) {
   NodePicture* const picture = at(entry->name);
   if (picture == nullptr) return;
   if (entry->is_queued() && entry.group->group.kind == GroupKind::Individual)
-    picture->alone = entry;
+    picture->alone.push_back(entry);
   // An entry without a VM in one group must not hide a VM in another.
   if (!picture->entry) {
     picture->entry = entry;

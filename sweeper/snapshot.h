@@ -61,7 +61,7 @@ struct NodePicture {
   const Node* node = nullptr;              ///< null: slurmctld does not know it
   Placed<Instance> entry{};                ///< a live one before a dead one
   std::vector<Placed<Instance>> spares{};  ///< further VMs of this name, in other groups or zones
-  Placed<Instance> alone{};                ///< waits in Google's queue without a request
+  std::vector<Placed<Instance>> alone{};   ///< that wait in Google's queue without a request
   bool is_bulk_pending = false;            ///< a bulkInsert is under way that may be for it
   Placed<ResizeRequest> request{};         ///< the oldest active one that names the node
   std::vector<Placed<ResizeRequest>> requests{};  ///< all active ones, each in its own group
@@ -78,7 +78,7 @@ struct NodePicture {
   /// A VM is there and stays.
   [[nodiscard]] bool has_vm() const;
 
-  [[nodiscard]] bool is_queued_alone() const { return static_cast<bool>(alone); }
+  [[nodiscard]] bool is_queued_alone() const { return !alone.empty(); }
 
   /// A VM has been asked for and has not come.
   [[nodiscard]] bool is_asked_for() const { return request || is_queued_alone(); }

@@ -97,8 +97,9 @@ struct Group {
   std::int64_t target_size = 0;
   bool is_stable = true;
   TimePoint created{};
-  GroupKind kind = GroupKind::Queued;
-  std::string policy{};  ///< name of its workload policy; empty: none
+  GroupKind kind = GroupKind::Queued;  ///< as its description says
+  std::size_t step = 0;                ///< of on_stockout, as its description says
+  std::string policy{};                ///< name of its workload policy; empty: none
 };
 
 enum class InstanceStatus {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
 namespace flex {
 
@@ -131,6 +132,16 @@ RequestName request_name(const RequestKey& key) {
 
 std::string ownership_mark(std::string_view cluster, std::string_view nodeset) {
   return fmt::format("slurm-flex-start cluster={} nodeset={}", cluster, nodeset);
+}
+
+std::uint32_t described_number(std::string_view description, std::string_view key) {
+  const std::string wanted = fmt::format(" {}=", key);
+  const std::size_t at = description.rfind(wanted);
+  if (at == std::string_view::npos) return 0;
+  const std::string_view text = description.substr(at + wanted.size());
+  std::uint32_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
 bool is_owned(std::string_view description, std::string_view cluster, std::string_view nodeset) {

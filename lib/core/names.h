@@ -90,6 +90,12 @@ struct RequestKey {
 /// nodeset=<nodeset>".
 [[nodiscard]] std::string ownership_mark(std::string_view cluster, std::string_view nodeset);
 
+/// What a group's description says after the mark: "kind=individual", "step=1", "job=12", …; as
+/// Google may call every group individual that is not said to be otherwise, its kind stands there.
+/// 0 if the key is not there, or has no number.
+[[nodiscard]] std::uint32_t described_number(std::string_view description, std::string_view key);
+inline constexpr std::string_view kIndividualMark = " kind=individual";
+
 /// True if `description` is, or starts with, the mark of exactly this cluster and nodeset.
 [[nodiscard]] bool is_owned(std::string_view description,
                             std::string_view cluster,

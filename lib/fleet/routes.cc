@@ -41,7 +41,9 @@ std::vector<Route> routes_of(const NodesetConfig& nodeset, std::size_t step) {
   std::vector<Route> routes;
   for (std::size_t i = 0; i < lanes; ++i) {
     Route lane = route;
-    lane.zones = {route.zones[i]};
+    // The last lane has the zones that are left.
+    const auto from = route.zones.begin() + static_cast<std::ptrdiff_t>(i);
+    lane.zones.assign(from, i + 1 == lanes ? route.zones.end() : from + 1);
     lane.variant = joined(route.variant, fmt::format("z{}", zone_letters(route.zones[i])));
     lane.is_race = true;
     routes.push_back(std::move(lane));
@@ -66,11 +68,6 @@ bool may_use_bulk(const NodesetConfig& nodeset) {
          std::any_of(nodeset.on_stockout.begin(),
                      nodeset.on_stockout.end(),
                      [](const StockoutStep& step) { return step.mode == Mode::BulkInsert; });
-}
-
-bool has_other_groups(const NodesetConfig& nodeset) {
-  return nodeset.mig_scope == MigScope::Job || nodeset.race > 1 || !nodeset.on_stockout.empty() ||
-         nodeset.resubmit_after > Seconds{0};
 }
 
 std::size_t group_capacity(const NodesetConfig& nodeset) {

@@ -29,9 +29,6 @@ struct Route {
 /// Its VMs may be in no group.
 [[nodiscard]] bool may_use_bulk(const NodesetConfig& nodeset);
 
-/// Its nodes may be in others than the nodeset's own groups.
-[[nodiscard]] bool has_other_groups(const NodesetConfig& nodeset);
-
 /// How many nodes may be in one group: a placement policy holds only so many together.
 [[nodiscard]] std::size_t group_capacity(const NodesetConfig& nodeset);
 

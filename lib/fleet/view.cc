@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace flex {
@@ -33,31 +34,35 @@ void look_into(Cloud& cloud, NodesetView& view, const MigName& name) {
   });
 }
 
-void look_at_group(Cloud& cloud, NodesetView& view, const MigName& name) {
-  cloud.fetch_group(name, [&view, name](Result<Group> got) {
-    if (!got) return note_failure(view, name, "reading the properties", std::move(got).error());
-    view.groups[name].group = std::move(*got);
-  });
-  look_into(cloud, view, name);
+/// All names that the nodeset's own groups may have.
+std::set<MigName> own_groups(const std::string& cluster, const NodesetConfig& nodeset) {
+  std::set<MigName> names;
+  for (std::size_t index = 0; index < nodeset.nodes.size(); index += group_capacity(nodeset))
+    names.insert(group_of_node(cluster, nodeset, index));
+  return names;
 }
 
-/// Any of the nodeset's groups may hold a node's VM, so all that have something in them count.
-void look_at_all_groups(Cloud& cloud,
-                        NodesetView& view,
-                        const std::string& cluster,
-                        const NodesetConfig& nodeset) {
+/// Any of the nodeset's groups may hold a node's VM, also one that the config no longer speaks of.
+/// Those that have something in them are looked into, but for its own: the nodes say which of those
+/// count.
+void look_at_groups(Cloud& cloud,
+                    NodesetView& view,
+                    const std::string& cluster,
+                    const NodesetConfig& nodeset) {
   cloud.fetch_groups(group_name_prefix(cluster, nodeset.name),
                      [&cloud, &view, &nodeset, cluster](Result<std::vector<Group>> got) {
                        if (!got) {
                          view.error = std::move(got).error().in("listing the groups");
                          return;
                        }
+                       const std::set<MigName> own = own_groups(cluster, nodeset);
                        for (Group& group : *got) {
                          const MigName name = group.name;
                          const bool is_ours = is_owned(group.description, cluster, nodeset.name);
                          const bool is_empty = group.target_size == 0;
                          view.groups[name].group = std::move(group);
-                         if (is_ours && !is_empty) look_into(cloud, view, name);
+                         if (is_ours && !is_empty && !own.contains(name))
+                           look_into(cloud, view, name);
                        }
                      });
 }
@@ -118,12 +123,9 @@ FleetView fetch_fleet(Cloud& cloud,
     const NodesetConfig& nodeset = config.nodesets[place->nodeset];
     const bool is_new = fleet.find(place->nodeset) == fleet.end();
     NodesetView& view = fleet[place->nodeset];
-    if (has_other_groups(nodeset)) {
-      if (is_new) look_at_all_groups(cloud, view, cluster, nodeset);
-      continue;
-    }
+    if (is_new) look_at_groups(cloud, view, cluster, nodeset);
     const MigName name = group_of_node(cluster, nodeset, place->index);
-    if (view.groups.find(name) == view.groups.end()) look_at_group(cloud, view, name);
+    if (view.groups.find(name) == view.groups.end()) look_into(cloud, view, name);
   }
   look_at_loose(cloud, fleet, config, cluster);
   cloud.run();

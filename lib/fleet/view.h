@@ -32,10 +32,9 @@ struct NodesetView {
 /// By the nodeset's index in Config::nodesets.
 using FleetView = std::map<std::size_t, NodesetView>;
 
-/// Looks at the groups that hold, or would hold, the VMs of these nodes: get + requests + entries
-/// of each group, in one wave. Where a nodeset may have others than its own (mig_scope job, a race,
-/// on_stockout) its groups are listed first, and those that have something in them are looked into.
-/// Runs the cloud.
+/// Looks at the groups that hold, or would hold, the VMs of these nodes, in one wave: the nodeset's
+/// groups, and requests and entries of its own ones; then of others that have something in them
+/// (a job's own, a race's, those of a way that the config no longer has). Runs the cloud.
 [[nodiscard]] FleetView fetch_fleet(Cloud& cloud,
                                     const Config& config,
                                     const std::string& cluster,

@@ -84,8 +84,10 @@ Group read_group(const JsonView& view) {
               .target_size = view.number("targetSize"),
               .is_stable = view.object("status").flag("isStable", true),
               .created = read_time(view, "creationTimestamp").value_or(TimePoint{})};
-  if (view.object("targetSizePolicy").text("mode") == "INDIVIDUAL")
+  // Not by targetSizePolicy: INDIVIDUAL is Google's default, which an answer may fill in.
+  if (group.description.find(kIndividualMark) != std::string::npos)
     group.kind = GroupKind::Individual;
+  group.step = described_number(group.description, "step");
   group.policy = last_part(view.object("resourcePolicies").text("workloadPolicy"));
   view.objects("versions", [&](const JsonView& version) {
     if (group.instance_template.empty()) group.instance_template = version.text("instanceTemplate");
@@ -246,14 +248,16 @@ std::string group_page_fields() {
 std::string request_page_fields() {
   return "items(name,state,description,creationTimestamp,requestedRunDuration/seconds,"
          "instances/name,"
-         "status(error/errors(code,message,errorDetails/errorInfo/metadatas),"
-         "lastAttempt/error/errors(code,message,errorDetails/errorInfo/metadatas))),"
+         "status(error/errors(code,message,errorDetails(errorInfo/metadatas,quotaInfo/limitName)),"
+         "lastAttempt/error/errors(code,message,"
+         "errorDetails(errorInfo/metadatas,quotaInfo/limitName)))),"
          "nextPageToken,warning/code,unreachables";
 }
 
 std::string instance_page_fields() {
   return "managedInstances(name,instance,id,instanceStatus,currentAction,"
-         "scheduling/terminationTimestamp,lastAttempt/errors/errors(code,message)),nextPageToken";
+         "scheduling/terminationTimestamp,lastAttempt/errors/errors(code,message,"
+         "errorDetails(errorInfo/metadatas,quotaInfo/limitName))),nextPageToken";
 }
 
 std::string loose_instance_page_fields() {

@@ -26,10 +26,10 @@ struct Page {
 // What is read of each reply, as the `fields` parameter says it.
 inline constexpr std::string_view kGroupFields =
     "name,description,instanceTemplate,versions/instanceTemplate,targetSize,status/isStable,"
-    "creationTimestamp,targetSizePolicy/mode,resourcePolicies/workloadPolicy";
+    "creationTimestamp,resourcePolicies/workloadPolicy";
 inline constexpr std::string_view kOperationFields =
     "name,zone,status,httpErrorStatusCode,httpErrorMessage,"
-    "error/errors(code,message,errorDetails/errorInfo/metadatas),"
+    "error/errors(code,message,errorDetails(errorInfo/metadatas,quotaInfo/limitName)),"
     "instancesBulkInsertOperationMetadata/perLocationStatus";
 [[nodiscard]] std::string group_page_fields();
 [[nodiscard]] std::string request_page_fields();

@@ -75,6 +75,22 @@ Turn make_turn(const Round& round,
   return turn;
 }
 
+std::string waiter_of(const Round& round, const NodePicture& node) {
+  if (node.jobs.empty()) return node.name.text;
+  return fmt::format("{} job {}", round.nodeset_of(node).name, node.jobs.front()->id);
+}
+
+std::size_t stockout_step(const Round& round, const NodePicture& node) {
+  const auto found = round.memory.stockouts.find(waiter_of(round, node));
+  return found == round.memory.stockouts.end() ? 0 : found->second.step;
+}
+
+bool may_still_come(Round& round, const NodePicture& node) {
+  constexpr Seconds kPatience{600};
+  if (!node.is_bulk_pending) return false;
+  return round.see(Rule::UnrequestedNode, node.name.text + " bulk").age() < kPatience;
+}
+
 bool is_unserved(const NodePicture& node) {
   return node.node != nullptr && is_powering_up(*node.node) && node.is_coming_up() &&
          !node.has_vm() && !node.is_asked_for();

@@ -4,7 +4,6 @@
 #include "sweeper/rules.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string>
 
@@ -17,13 +16,7 @@ constexpr int kPatience = 6;
 
 /// The job of a job's own group; 0 for a nodeset's.
 JobId group_job(const Group& group) {
-  constexpr std::string_view kKey = " job=";
-  const std::size_t at = group.description.rfind(kKey);
-  if (at == std::string::npos) return 0;
-  const char* begin = group.description.data() + at + kKey.size();
-  JobId job = 0;
-  std::from_chars(begin, group.description.data() + group.description.size(), job);
-  return job;
+  return described_number(group.description, "job");
 }
 
 bool is_about_to_need(const NodePicture& node) {

@@ -68,15 +68,18 @@ void give_back(Round& round,
 }
 
 /// Nothing if another attempt may help, else what the job is told.
-std::optional<Error> why_give_up(const NodePicture& node,
-                                 const RetryConfig& policy,
+std::optional<Error> why_give_up(const Round& round,
+                                 const NodePicture& node,
                                  const Error& error,
                                  std::uint32_t failures) {
   if (is_permanent(error)) return error;
   // It waits for its turn.
   if (is_active_requests_quota(error)) return std::nullopt;
-  // A static node is kept for ever.
-  if (policy.limit == 0 || failures < policy.limit || node.is_static) return std::nullopt;
+  const NodesetConfig& nodeset = round.nodeset_of(node);
+  const std::size_t limit = nodeset.retry.limit;
+  // A static node is kept for ever; and there may be something else to try later.
+  const bool has_more = stockout_step(round, node) < nodeset.on_stockout.size();
+  if (limit == 0 || failures < limit || node.is_static || has_more) return std::nullopt;
   return Error{ErrorKind::Invalid,
                fmt::format("{} attempts failed, the last with: {}", failures, error.what),
                error.code};
@@ -93,7 +96,7 @@ void retry_or_give_back(Round& round,
   const RequestWay way = request_way(request);
   const std::uint32_t failures =
       std::max({retry.attempts, way.attempt - std::min(way.attempt - 1, way.renewed), 1U});
-  if (const auto last = why_give_up(first, policy, error, failures)) {
+  if (const auto last = why_give_up(round, first, error, failures)) {
     round.memory.retries.erase(first.name);
     give_back(round, jobs_on(round.picture, waiting), waiting, *last);
     return remove(round, group, request, "failed, and its job is given back");
@@ -117,9 +120,11 @@ void retry_or_give_back(Round& round,
 /// What waits one by one has no request that could fail: its entry says what is wrong.
 void give_back_alone(Round& round) {
   for (const NodePicture& node : round.picture.nodes()) {
-    if (!node.is_queued_alone() || !node.alone->last_error || !round.is_free(node.name)) continue;
-    const Error error = to_error(*node.alone->last_error);
-    if (!is_permanent(error) || node.jobs.empty()) continue;
+    if (!node.is_queued_alone() || node.request || !round.is_free(node.name)) continue;
+    const auto& last = node.alone.back()->last_error;
+    if (!last || node.jobs.empty()) continue;
+    const Error error = to_error(*last);
+    if (!is_permanent(error)) continue;
     if (!round.see(Rule::FailedRequest, node.name.text + " alone").is_twice()) continue;
     give_back(round, node.jobs, {node.name}, error);
   }

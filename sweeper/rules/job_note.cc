@@ -48,7 +48,7 @@ JobView view_of(const Round& round, const Job& job) {
         view.request = node->request.item;
     } else if (node->is_queued_alone()) {
       ++view.waiting_nodes;
-      view.alone = node->alone.item;
+      view.alone = node->alone.back().item;
     }
   }
   return view;

@@ -23,6 +23,15 @@ bool is_followed(const NodePicture& node, const ResizeRequest& request) {
       });
 }
 
+/// All of them, and no other rule has taken one of them up.
+bool are_waiting(const Round& round, const std::vector<NodeName>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [&](const NodeName& name) {
+    const NodePicture* node = round.picture.find(name);
+    return node != nullptr && node->is_awaited() && !round.is_stopped(*node) &&
+           round.is_free(name) && !round.is_queued(name);
+  });
+}
+
 }  // namespace
 
 void resubmit(Round& round) {
@@ -31,11 +40,9 @@ void resubmit(Round& round) {
       if (request.state != RequestState::Accepted || !is_our_request(request) ||
           request.nodes.empty() || !round.is_free(group, request))
         continue;
+      if (!are_waiting(round, request.nodes)) continue;
       const NodePicture* node = round.picture.find(request.nodes.front());
-      if (node == nullptr || !round.is_free(node->name) || round.is_queued(node->name) ||
-          !node->is_awaited() || round.is_stopped(*node) || is_followed(*node, request) ||
-          !is_due(round, *node))
-        continue;
+      if (is_followed(*node, request) || !is_due(round, *node)) continue;
       const Seconds limit = round.nodeset_of(*node).resubmit_after;
       if (limit == Seconds{0} || request.created == TimePoint{} ||
           round.shot.now - request.created < limit)
@@ -43,8 +50,7 @@ void resubmit(Round& round) {
       const RequestWay way = request_way(request);
       Turn turn = make_turn(round,
                             Rule::Resubmit,
-                            fmt::format("request {} has waited for more than resubmit_after {}",
-                                        request.name,
+                            fmt::format("its request has waited for more than resubmit_after {}",
                                         format_slurm_time(limit)),
                             request.nodes,
                             request.created);

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 namespace flex {
 
@@ -23,17 +22,12 @@ struct Waiting {
   bool is_free = true;
 };
 
-using Key = std::pair<std::size_t, std::string>;
-
-/// By nodeset, and by job or node.
-std::map<Key, Waiting> find_waiting(const Round& round) {
-  std::map<Key, Waiting> waiting;
+std::map<std::string, Waiting> find_waiting(const Round& round) {
+  std::map<std::string, Waiting> waiting;
   for (const NodePicture& node : round.picture.nodes()) {
     if (round.nodeset_of(node).on_stockout.empty() || round.is_stopped(node)) continue;
     if (!node.is_coming_up() || node.has_vm() || !node.is_awaited()) continue;
-    const std::string who =
-        node.jobs.empty() ? node.name.text : fmt::format("job {}", node.jobs.front()->id);
-    Waiting& found = waiting[{node.nodeset, who}];
+    Waiting& found = waiting[waiter_of(round, node)];
     found.nodes.push_back(node.name);
     found.is_free = found.is_free && round.is_free(node.name) && !round.is_queued(node.name);
   }
@@ -54,8 +48,8 @@ const ResizeRequest* latest_request(const NodePicture& node) {
 /// Where these nodes stand. A request says it itself; VMs that are asked for without one are
 /// remembered.
 StockoutState& state_of(Round& round, const NodePicture& first) {
-  const auto [found, is_new] =
-      round.memory.stockouts.try_emplace(first.name, StockoutState{.since = round.shot.now});
+  const auto [found, is_new] = round.memory.stockouts.try_emplace(
+      waiter_of(round, first), StockoutState{.since = round.shot.now});
   const ResizeRequest* const request = latest_request(first);
   if (request != nullptr) {
     const std::size_t step = request_way(*request).step;
@@ -68,12 +62,18 @@ StockoutState& state_of(Round& round, const NodePicture& first) {
 }
 
 /// What the step asks for is not out: it has just become due, or was refused.
-bool is_missing(const Round& round, const NodePicture& first, std::size_t step) {
+bool is_missing(Round& round, const NodePicture& first, std::size_t step) {
   const ResizeRequest* const request = latest_request(first);
   if (request != nullptr && request_way(*request).step >= step) return false;
+  // Its next attempt is failed_request's.
+  if (first.failed && request_way(*first.failed).step >= step) return false;
   const Mode mode = routes_of(round.nodeset_of(first), step).front().mode;
-  if (mode == Mode::Individual && first.is_queued_alone()) return false;
-  return mode != Mode::BulkInsert || !first.is_bulk_pending;
+  const auto is_of_step = [&](const Placed<Instance>& entry) {
+    return entry.group->group.step >= step;
+  };
+  if (mode == Mode::Individual && std::any_of(first.alone.begin(), first.alone.end(), is_of_step))
+    return false;
+  return mode != Mode::BulkInsert || !may_still_come(round, first);
 }
 
 void look_at(Round& round, const Waiting& waiting) {
@@ -106,7 +106,7 @@ void look_at(Round& round, const Waiting& waiting) {
 }  // namespace
 
 void stockout(Round& round) {
-  for (const auto& [key, waiting] : find_waiting(round)) look_at(round, waiting);
+  for (const auto& [waiter, waiting] : find_waiting(round)) look_at(round, waiting);
   std::erase_if(round.memory.stockouts,
                 [&](const auto& entry) { return entry.second.round != round.memory.round; });
 }

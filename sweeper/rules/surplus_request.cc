@@ -49,8 +49,12 @@ std::string why_surplus(const Round& round, const SweptGroup& group, const Resiz
     return node.has_vm() && node.entry.group != &group;
   };
   if (are_elsewhere(round, request, has_vm)) return "its nodes have their VMs from elsewhere";
+  const std::size_t step = request_way(request).step;
   const auto has_or_waits = [&](const NodePicture& node) {
-    return has_vm(node) || node.is_queued_alone();
+    return has_vm(node) ||
+           std::any_of(node.alone.begin(), node.alone.end(), [&](const Placed<Instance>& entry) {
+             return entry.group->group.step > step;
+           });
   };
   if (are_elsewhere(round, request, has_or_waits)) return "its nodes are waited for one by one now";
   if (const ResizeRequest* next = find_successor(round, request))
@@ -58,16 +62,52 @@ std::string why_surplus(const Round& round, const SweptGroup& group, const Resiz
   return {};
 }
 
-/// The node's own VM is the older one.
+/// The node's own VM is the older one, unless a job has run on the other.
 void delete_spares(Round& round) {
   std::map<const SweptGroup*, std::vector<Instance>> doomed;
   for (const NodePicture& node : round.picture.nodes()) {
-    for (const Placed<Instance>& spare : node.spares) doomed[spare.group].push_back(*spare);
+    const auto worked = round.memory.worked.find(node.name);
+    for (const Placed<Instance>& spare : node.spares) {
+      const bool is_in_use =
+          worked != round.memory.worked.end() && worked->second == spare->id && !spare->id.empty();
+      const Placed<Instance>& other = is_in_use ? node.entry : spare;
+      doomed[other.group].push_back(*other);
+    }
   }
   for (const auto& [group, instances] : doomed)
     delete_instances(round,
                      Rule::SurplusRequest,
                      "a second VM of this name: the first is the node's",
+                     group->group.name,
+                     instances,
+                     false);
+}
+
+/// What waits one by one, of a step before the one that waits or has been served now.
+bool is_outlived(const NodePicture& node, const Placed<Instance>& entry) {
+  const std::size_t step = entry.group->group.step;
+  if (node.has_vm() && node.entry.group != entry.group) return true;
+  const auto is_later = [&](const Placed<Instance>& other) {
+    return other.group->group.step > step;
+  };
+  const auto is_queued_later = [&](const Placed<ResizeRequest>& request) {
+    return request->state == RequestState::Accepted && request_way(*request).step > step;
+  };
+  return std::any_of(node.alone.begin(), node.alone.end(), is_later) ||
+         std::any_of(node.requests.begin(), node.requests.end(), is_queued_later);
+}
+
+void delete_outlived(Round& round) {
+  std::map<const SweptGroup*, std::vector<Instance>> doomed;
+  for (const NodePicture& node : round.picture.nodes()) {
+    for (const Placed<Instance>& entry : node.alone) {
+      if (is_outlived(node, entry)) doomed[entry.group].push_back(*entry);
+    }
+  }
+  for (const auto& [group, instances] : doomed)
+    delete_instances(round,
+                     Rule::SurplusRequest,
+                     "its node is waited for elsewhere, or has its VM",
                      group->group.name,
                      instances,
                      false);
@@ -88,6 +128,7 @@ void surplus_request(Round& round) {
     }
   }
   delete_spares(round);
+  delete_outlived(round);
 }
 
 }  // namespace flex

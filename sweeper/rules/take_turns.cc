@@ -51,6 +51,7 @@ class TurnTaker {
     bool is_ready = false;
     bool is_granted = false;
     bool is_try = false;             ///< granted, but Google was full
+    bool is_planned = false;         ///< there is something to ask for
     std::size_t requests = 0;        ///< that it needs
     std::optional<Error> refusal{};  ///< of the planner, for want of room in the nodeset
   };
@@ -72,10 +73,14 @@ class TurnTaker {
   void plan(const PlanOptions& options, const std::vector<NodeName>& nodes) {
     AskForNodes& ask = plans_[options] = plan_for(round_, nodes, options);
     for (const GroupPlan& group : ask.plan.groups) {
-      if (group.spec.kind != GroupKind::Queued) continue;
-      for (const PlannedRequest& request : group.requests)
-        ++state_of(request.spec.nodes.front()).requests;
+      for (const PlannedRequest& request : group.requests) {
+        State& state = state_of(request.spec.nodes.front());
+        state.is_planned = true;
+        if (group.spec.kind == GroupKind::Queued) ++state.requests;
+      }
     }
+    for (const Refusal& refusal : ask.plan.refusals)
+      state_of(refusal.nodes.front()).is_planned = true;
     std::erase_if(ask.plan.refusals, [&](const Refusal& refusal) {
       if (!is_max_nodes(refusal.error)) return false;
       state_of(refusal.nodes.front()).refusal = refusal.error;
@@ -88,6 +93,8 @@ class TurnTaker {
   void grant(std::size_t index) {
     const Turn& turn = round_.turns[index];
     State& state = states_[index];
+    // Another's request brings its nodes, too.
+    if (!state.is_planned) return;
     if (const Error* const full = full_nodeset(turn, state)) return hold(turn, full->what);
     if (state.requests > 0) {
       // One that needs more than there ever is begins when no other is there.

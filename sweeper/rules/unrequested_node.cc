@@ -36,10 +36,7 @@ bool is_set_aside(const NodePicture& node) {
 bool is_ripe(Round& round, const NodePicture& node) {
   const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text);
   const bool is_leaving = node.entry && node.entry->is_leaving();
-  // A bulkInsert that is under way may be for it, but not for ever: it may be anybody's.
-  constexpr Seconds kPatience{120};
-  const bool may_come = node.is_bulk_pending && seen.age() < kPatience;
-  return seen.is_twice() && is_due(round, node) && !is_leaving && !may_come;
+  return seen.is_twice() && is_due(round, node) && !is_leaving && !may_still_come(round, node);
 }
 
 /// A request is all or nothing: a job is asked for when all of its missing nodes are ripe.

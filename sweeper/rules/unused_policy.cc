@@ -7,6 +7,16 @@
 
 namespace flex {
 
+namespace {
+
+/// Its job waits for nodes: the group may be on its way.
+bool is_about_to_be_used(const Round& round, const Policy& policy) {
+  const Job* const job = round.picture.find_job(described_number(policy.description, "job"));
+  return job != nullptr && job->holds_nodes();
+}
+
+}  // namespace
+
 void unused_policy(Round& round) {
   std::set<std::string> used;
   for (const SweptGroup& group : round.shot.groups) {
@@ -16,7 +26,7 @@ void unused_policy(Round& round) {
   // Not ours to judge, but it may use the policy.
   for (const Group& group : round.shot.foreign_groups) used.insert(group.policy);
   for (const Policy& policy : round.shot.policies) {
-    if (used.contains(policy.name)) continue;
+    if (used.contains(policy.name) || is_about_to_be_used(round, policy)) continue;
     const Sighting& seen = round.see(Rule::UnusedPolicy, policy.name);
     // flex-resume makes the policy before the group.
     if (!seen.is_twice() || seen.age() < round.config.sweeper.empty_mig_grace) continue;

@@ -55,12 +55,15 @@ TEST_CASE("wire: a list that says it is incomplete is an error", "[gce]") {
 }
 
 TEST_CASE("wire: reads how a group's VMs come and how near they are", "[gce]") {
-  const auto group = parse_group(R"({"name": "g", "targetSizePolicy": {"mode": "INDIVIDUAL"},
+  const auto group = parse_group(R"({"name": "g",
+    "description": "slurm-flex-start cluster=hpc nodeset=a3u kind=individual step=2 job=7",
     "resourcePolicies": {"workloadPolicy": "https://h/p/regions/r/resourcePolicies/hpc-a3u-j7"}})");
   REQUIRE(group);
   CHECK(group->kind == GroupKind::Individual);
+  CHECK(group->step == 2);
   CHECK(group->policy == "hpc-a3u-j7");
-  const auto plain = parse_group(R"({"name": "g", "targetSizePolicy": {"mode": "BULK"}})");
+  // Google's default, which it may fill in.
+  const auto plain = parse_group(R"({"name": "g", "targetSizePolicy": {"mode": "INDIVIDUAL"}})");
   REQUIRE(plain);
   CHECK(plain->kind == GroupKind::Queued);
   CHECK(plain->policy.empty());

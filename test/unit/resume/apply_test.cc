@@ -144,7 +144,7 @@ TEST_CASE("resume: a name that stays in use is left to be asked for later", "[re
 }
 
 TEST_CASE("resume: an incomplete look asks for nothing", "[resume]") {
-  for (const char* method : {"fetch_group", "fetch_requests", "fetch_instances"}) {
+  for (const char* method : {"fetch_groups", "fetch_requests", "fetch_instances"}) {
     World world;
     world.wants(1, nodes("a", 2));
     world.cloud.next_error(method, {ErrorKind::Retry, "503"});

@@ -92,3 +92,21 @@ TEST_CASE("apply: without its policy a group is not made") {
   CHECK(outcomes[0].result == RequestResult::Failed);
   CHECK(world.cloud.groups.empty());
 }
+
+TEST_CASE("apply: one lane of a race that is refused for good costs the job nothing") {
+  World world{Mode::Queued};
+  world.settings.nodesets[0].race = 2;
+  world.cloud.next_error("insert_group", {ErrorKind::Invalid, "no such zone", "invalid"});
+  auto outcomes = world.resume();
+  REQUIRE(outcomes.size() == 2);
+  std::vector<Refusal> refusals;
+  spare_asked(outcomes, refusals);
+  for (const RequestOutcome& outcome : outcomes) CHECK_FALSE(is_permanent(outcome.error));
+
+  World alone{Mode::Queued};
+  alone.cloud.next_error("insert_group", {ErrorKind::Invalid, "no such zone", "invalid"});
+  auto lost = alone.resume();
+  spare_asked(lost, refusals);
+  REQUIRE(lost.size() == 1);
+  CHECK(is_permanent(lost[0].error));
+}

@@ -145,6 +145,27 @@ TEST_CASE("plan: placement gives each group of a job its policy, and no more nod
   }
 }
 
+TEST_CASE("plan: what a job lacks of its second group is asked for there, not in the first") {
+  World world;
+  world.settings = config({nodeset("a", nodes("a", 44))});
+  world.set().mig_scope = MigScope::Job;
+  world.set().placement.max_distance = 1;
+  const auto all = nodes("a", 44);
+  world.demand.jobs.push_back({.job = job(7, all, 1h), .nodes = nodes("a", 22, 22)});
+  CHECK(group_names(world.plan()) == std::vector<std::string>{"hpc-a-j7-2"});
+}
+
+TEST_CASE("plan: more than a thousand VMs without a group are several calls") {
+  World world;
+  world.settings = config({nodeset("a", nodes("a", 1500))});
+  world.set().mode = Mode::BulkInsert;
+  world.demand.jobless = nodes("a", 1500);
+  const ResumePlan plan = world.plan();
+  REQUIRE(plan.groups.size() == 2);
+  CHECK(plan.groups[0].requests[0].bulk.nodes.size() == 1000);
+  CHECK(plan.groups[1].requests[0].bulk.nodes.size() == 500);
+}
+
 TEST_CASE("plan: a race asks in each of its zones, under a group of its own") {
   World world;
   world.set().race = 2;
@@ -211,5 +232,8 @@ TEST_CASE("plan: max_nodes is kept before Google is asked") {
   large.set().max_nodes = 4;
   large.wants(9, nodes("a", 5));
   REQUIRE(large.plan().refusals.size() == 1);
+  CHECK(large.plan().refusals[0].error.kind == ErrorKind::Invalid);
+  // Those that it has already count, too.
+  large.demand.jobs[0].nodes = nodes("a", 2, 3);
   CHECK(large.plan().refusals[0].error.kind == ErrorKind::Invalid);
 }

@@ -325,11 +325,15 @@ TEST_CASE("act: a warning is the signal, a line in the output and, last, the com
     CHECK(stage.carry_out({warn}).done == 1);
     CHECK(stage.scene.memory.warned.contains(7));
   }
-  SECTION("without the signal or the comment it is tried again") {
-    const char* method = GENERATE("signal_job", "set_admin_comment");
-    stage.slurm.fail_next(method, {ErrorKind::Retry, "away"});
+  SECTION("without the signal it is tried again") {
+    stage.slurm.fail_next("signal_job", {ErrorKind::Retry, "away"});
     CHECK(stage.carry_out({warn}).failed == 1);
     CHECK(stage.scene.memory.warned.empty());
+  }
+  SECTION("without the comment it is not signalled again") {
+    stage.slurm.fail_next("set_admin_comment", {ErrorKind::Retry, "away"});
+    CHECK(stage.carry_out({warn}).failed == 1);
+    CHECK(stage.scene.memory.warned.contains(7));
   }
   SECTION("a job that is over is no failure") {
     stage.slurm.jobs.clear();

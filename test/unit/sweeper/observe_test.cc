@@ -100,3 +100,16 @@ TEST_CASE("observe: a slurmctld that shows no nodes is not believed") {
   look.slurm.nodes.clear();
   CHECK_FALSE(look.look());
 }
+
+TEST_CASE("observe: a role that does not allow what nobody needs is no obstacle") {
+  for (const char* method : {"fetch_bulk_operations", "fetch_loose_instances", "fetch_policies"}) {
+    Look look;
+    look.cloud.next_error(method, {ErrorKind::Denied, "no"});
+    CHECK(look.look());
+    Look needs;
+    needs.settings.nodesets[0].mode = Mode::BulkInsert;
+    needs.settings.nodesets[0].placement.max_distance = 2;
+    needs.cloud.next_error(method, {ErrorKind::Denied, "no"});
+    CHECK_FALSE(needs.look());
+  }
+}

@@ -29,9 +29,13 @@ ResizeRequest& asked_in(Scene& scene,
 }
 
 /// Entries that wait one by one.
-SweptGroup& alone_in(Scene& scene, const std::string& hostlist, const std::string& name = "hpc-a") {
+SweptGroup& alone_in(Scene& scene,
+                     const std::string& hostlist,
+                     const std::string& name = "hpc-a",
+                     std::size_t step = 0) {
   SweptGroup& home = scene.owned(name);
   home.group.kind = GroupKind::Individual;
+  home.group.step = step;
   for (const NodeName& member : names_in(hostlist)) home.instances.push_back(queued(member));
   return home;
 }
@@ -62,6 +66,8 @@ TEST_CASE("surplus_request: of two VMs of one name the older stays") {
   scene.waiting_job(7, "a-0");
   scene.vms("a-0", "hpc-a-za");
   scene.vms("a-0", "hpc-a-zb");
+  scene.owned("hpc-a-za").instances[0].id = "1";
+  scene.owned("hpc-a-zb").instances[0].id = "2";
   scene.owned("hpc-a-za").instances[0].terminates = scene.shot.now + Seconds{5000};
   scene.owned("hpc-a-zb").instances[0].terminates = scene.shot.now + Seconds{4000};
   const auto texts = scene.round();
@@ -170,6 +176,63 @@ TEST_CASE("on_stockout: not for a node that has its VM, nor for nobody") {
   CHECK(scene.memory.stockouts.empty());
 }
 
+TEST_CASE("on_stockout: from one by one to one by one, elsewhere; the old places are given up") {
+  Scene scene;
+  scene.set().mode = Mode::Individual;
+  scene.set().on_stockout = {{.wait = Seconds{600}, .zones = {"us-central1-f"}}};
+  scene.waiting_job(7, "a-[0-1]");
+  alone_in(scene, "a-[0-1]");
+  CHECK(scene.rounds(2).empty());
+  CHECK(scene.round(Seconds{600}) == Texts{"on_stockout ask a-[0-1] job=7"});
+  const GroupPlan& planned = ask_in(scene)->plan.groups.at(0);
+  CHECK(planned.spec.name.text == "hpc-a-s1");
+  CHECK(planned.spec.description ==
+        "slurm-flex-start cluster=hpc nodeset=a kind=individual step=1");
+  alone_in(scene, "a-[0-1]", "hpc-a-s1", 1);
+  CHECK(scene.round() == Texts{"surplus_request delete_instances a-[0-1] @hpc-a"});
+  scene.no_vms();
+  CHECK(scene.rounds(3).empty());
+}
+
+TEST_CASE("on_stockout: from one by one to a request, which then keeps its place") {
+  Scene scene;
+  scene.set().mode = Mode::Individual;
+  scene.set().on_stockout = {{.wait = Seconds{600}, .mode = Mode::Queued}};
+  scene.waiting_job(7, "a-[0-1]");
+  alone_in(scene, "a-[0-1]");
+  scene.rounds(2);
+  CHECK(scene.round(Seconds{600}) == Texts{"on_stockout ask a-[0-1] job=7"});
+  asked_in(scene, "hpc-a-s1", 7, "a-[0-1]", {.step = 1});
+  CHECK(scene.round() == Texts{"surplus_request delete_instances a-[0-1] @hpc-a"});
+  scene.no_vms();
+  CHECK(scene.rounds(3).empty());
+}
+
+TEST_CASE("on_stockout: comes before a job is given back for requests that fail") {
+  Scene scene;
+  scene.set().retry.limit = 1;
+  scene.set().on_stockout = {{.wait = Seconds{600}, .zones = {"us-central1-f"}}};
+  scene.waiting_job(7, "a-0");
+  ResizeRequest& failed = scene.asked(7, "a-0", RequestState::Failed);
+  failed.error = ProviderError{.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "full"};
+  scene.rounds(2);
+  // It is tried once more where it was, meanwhile.
+  CHECK(scene.round(Seconds{60}) == Texts{"failed_request ask a-0 job=7"});
+  CHECK(scene.round(Seconds{600}) == Texts{"on_stockout ask a-0 job=7"});
+  CHECK(ask_in(scene)->plan.groups[0].spec.name.text == "hpc-a-s1");
+}
+
+TEST_CASE("resubmit: a request with a node of no nodeset is left alone") {
+  Scene scene;
+  scene.set().resubmit_after = Seconds{60};
+  scene.waiting_job(7, "a-[0-1]");
+  ResizeRequest& request = scene.asked(7, "a-[0-1]");
+  request.nodes.push_back({"gone-0"});
+  for (int i = 0; i < 3; ++i)
+    for (const std::string& text : scene.round(Seconds{100}))
+      CHECK(text.find("resubmit") == std::string::npos);
+}
+
 TEST_CASE("individual: what waits in the queue is not asked for again") {
   Scene scene;
   scene.set().mode = Mode::Individual;
@@ -241,7 +304,7 @@ TEST_CASE("bulk_insert: while one is under way its nodes are not asked for again
   scene.shot.is_bulk_under_way = true;
   CHECK(scene.rounds(4).empty());
   // It may be anybody's.
-  CHECK(scene.round(Seconds{120}) == Texts{"unrequested_node ask a-0 job=7"});
+  CHECK(scene.round(Seconds{600}) == Texts{"unrequested_node ask a-0 job=7"});
 }
 
 TEST_CASE("bulk_insert: a VM of no group is an orphan like any other") {
