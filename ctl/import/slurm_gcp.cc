@@ -226,8 +226,8 @@ void SlurmGcp::read_blueprint(const TreeNode& root) {
   for (const TreeNode& group : groups->items)
     if (const TreeNode* const modules = child(group, "modules")) find_modules(*modules, found);
   // The controller's own setting wins over `vars`, so it was looked for first.
-  static const TreeNode kNothing{.kind = TreeNode::Kind::Map};
-  read_cluster(kNothing);
+  const TreeNode nothing{.kind = TreeNode::Kind::Map};
+  read_cluster(nothing);
   for (const Found& one : found) read_nodeset(one);
 }
 

@@ -226,7 +226,7 @@ bool Reader::list(const Setting& setting,
 }
 
 void Reader::texts(const Setting& setting, std::vector<std::string>& out) {
-  if (!list(setting, kMaxTexts, "texts", "write [\"one text\", \"another\"]")) return;
+  if (!list(setting, kMaxTexts, "texts", R"(write ["one text", "another"])")) return;
   std::vector<std::string> texts;
   for (const TreeNode& item : setting.value.items) {
     std::string one;
