@@ -334,6 +334,23 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
   const GroupPlan& plan_;
 };
 
+/// Where another request for the same nodes is in the queue, one that is refused for good is no
+/// reason to give the job back: it is tried again later.
+void spare_jobs_in_queue(std::vector<RequestOutcome>& outcomes) {
+  std::unordered_set<NodeName> asked;
+  for (const RequestOutcome& outcome : outcomes) {
+    const auto& nodes = outcome.request.spec.nodes;
+    if (outcome.result != RequestResult::Failed) asked.insert(nodes.begin(), nodes.end());
+  }
+  for (RequestOutcome& outcome : outcomes) {
+    if (outcome.result != RequestResult::Failed || !is_permanent(outcome.error)) continue;
+    const auto& nodes = outcome.request.spec.nodes;
+    const bool are_asked = std::all_of(
+        nodes.begin(), nodes.end(), [&](const NodeName& node) { return asked.contains(node); });
+    if (outcome.request.is_second || are_asked) outcome.error.kind = ErrorKind::Retry;
+  }
+}
+
 }  // namespace
 
 std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
@@ -343,6 +360,7 @@ std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
   Context context{.cloud = cloud, .cluster = plan.cluster, .wait = wait, .outcomes = outcomes};
   for (const GroupPlan& group : plan.groups) std::make_shared<GroupRun>(context, group)->start();
   cloud.run();
+  spare_jobs_in_queue(outcomes);
   return outcomes;
 }
 

@@ -146,6 +146,8 @@ class Planner {
   }
 
   void refuse(Ask ask, Error error) {
+    if (options_.is_second && (error.kind == ErrorKind::Invalid || error.kind == ErrorKind::Denied))
+      error.kind = ErrorKind::Retry;
     plan_.refusals.push_back(
         {.job = ask.id(), .nodes = std::move(ask.nodes), .error = std::move(error)});
   }
@@ -180,6 +182,7 @@ class Planner {
     PlannedRequest request;
     request.job = ask.id();
     request.way = {.attempt = options_.attempt, .step = route.step};
+    request.is_second = options_.is_second;
     request.key.attempt = options_.attempt;
     request.spec.nodes = ask.nodes;
     request.spec.run_duration = run;
@@ -208,6 +211,7 @@ class Planner {
                          cluster_, nodeset.name, ask.id(), i / group_capacity(nodeset), variant)
                    : group_of_node(cluster_, nodeset, config_.find(ask.nodes[i])->index, variant);
       };
+      if (options_.only_missing && is_out(ask, route, ask.nodes[i], name_of)) continue;
       by_group[free_name(ask, route, name_of)].push_back(ask.nodes[i]);
     }
     for (auto& [name, members] : by_group) {
@@ -220,16 +224,30 @@ class Planner {
   /// VMs), or where it holds what is to be renewed.
   template <class NameOf>
   MigName free_name(const Ask& ask, const Route& route, const NameOf& name_of) const {
-    const auto with = [&](std::string_view more) {
-      return route.variant.empty() ? std::string(more) : fmt::format("{}-{}", route.variant, more);
-    };
     const GroupView* const seen = find_group(ask.nodeset, name_of(route.variant));
     const bool is_other_kind =
         seen != nullptr && seen->group && seen->group->kind != kind_of(route.mode);
-    if (is_other_kind) return name_of(with(route.mode == Mode::Queued ? "q" : "i"));
+    if (is_other_kind) return name_of(variant_with(route, route.mode == Mode::Queued ? "q" : "i"));
     if (options_.is_second && seen != nullptr && holds_any(*seen, ask.nodes))
-      return name_of(with("r"));
+      return name_of(variant_with(route, "r"));
     return name_of(route.variant);
+  }
+
+  static std::string variant_with(const Route& route, std::string_view more) {
+    return route.variant.empty() ? std::string(more) : fmt::format("{}-{}", route.variant, more);
+  }
+
+  /// An active request of this route names the node, as it was made first or renewed.
+  template <class NameOf>
+  bool is_out(const Ask& ask,
+              const Route& route,
+              const NodeName& node,
+              const NameOf& name_of) const {
+    const auto holds = [&](const std::string& variant) {
+      const GroupView* const seen = find_group(ask.nodeset, name_of(variant));
+      return seen != nullptr && holds_any(*seen, {node});
+    };
+    return holds(route.variant) || holds(variant_with(route, "r"));
   }
 
   static bool holds_any(const GroupView& group, const std::vector<NodeName>& nodes) {
@@ -282,6 +300,7 @@ class Planner {
                          const Route& route) {
     PlannedRequest request;
     request.job = ask.id();
+    request.is_second = options_.is_second;
     request.way = {.attempt = options_.attempt,
                    .step = route.step,
                    .renewed = options_.renewed,

@@ -23,6 +23,8 @@ struct PlannedRequest {
   RequestKey key{};  ///< what spec.name is made from, for the next attempt's name
   RequestWay way{};
   BulkSpec bulk{};  ///< of bulkInsert
+  /// Others for the same nodes are out: a refusal of this one is no reason to give the job back.
+  bool is_second = false;
   std::vector<Instance>
       dead{};  ///< entries without a VM: to be deleted before their names are asked for
   /// Names that must be free before they are asked for, by the group that still holds them (another
@@ -74,6 +76,7 @@ struct PlanOptions {
   /// Ask although active requests name the nodes: the new one is to take their place, in another
   /// group.
   bool is_second = false;
+  bool only_missing = false;  ///< of a race: only where no active request names the nodes
 
   friend auto operator<=>(const PlanOptions&, const PlanOptions&) = default;
 };

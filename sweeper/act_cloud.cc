@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -160,6 +161,8 @@ class CloudActor {
   /// failed request is. After the last one the job is given back.
   void count_attempt(RequestOutcome& outcome) {
     const bool is_loose = outcome.request.spec.group.empty();
+    // While others are in the queue, this one has no last attempt.
+    if (outcome.request.is_second) return;
     if (!is_loose || outcome.result != RequestResult::Failed || outcome.request.job == 0 ||
         outcome.error.kind != ErrorKind::NoCapacity)
       return;
@@ -224,7 +227,8 @@ class CloudActor {
   Seconds postpone(const NodeName& node, const Error& error) {
     RetryConfig policy = actor_.config.nodesets[actor_.config.find(node)->nodeset].retry;
     RetryState& retry = actor_.memory.retries[node];
-    ++retry.refusals;
+    // All zones of a race may refuse it in one round.
+    if (postponed_.insert(node).second) ++retry.refusals;
     Seconds delay = pause_after(policy, retry.refusals);
     if (error.kind == ErrorKind::Retry || error.kind == ErrorKind::Precondition) {
       policy.base = std::min(policy.base, actor_.config.sweeper.interval);
@@ -238,6 +242,7 @@ class CloudActor {
   Actor& actor_;
   ActReport& report_;
   std::vector<const AskForNodes*> asks_{};
+  std::set<NodeName> postponed_{};  ///< in this round
 };
 
 }  // namespace

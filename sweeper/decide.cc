@@ -28,6 +28,7 @@ constexpr void (*kRules[])(Round&) = {
     orphan_instance,
     stockout,
     resubmit,
+    race,
     unrequested_node,
     static_node,
     take_turns,

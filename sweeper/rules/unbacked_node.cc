@@ -3,6 +3,7 @@
 // With DOWN first its job goes back to the queue at once, not after SlurmdTimeout; then POWER_DOWN
 // makes the node whole again.
 #include "lib/core/job_note.h"
+#include "lib/fleet/routes.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
@@ -147,6 +148,8 @@ void drain_again(Round& round) {
 /// No group of the nodeset is listed at all, though the node had a VM in one: rather a wrong
 /// project or region than the truth.
 bool has_no_group(const Round& round, const NodePicture& node) {
+  // VMs that are in no group leave nothing behind.
+  if (may_use_bulk(round.nodeset_of(node))) return false;
   const auto& groups = round.shot.groups;
   return std::none_of(groups.begin(), groups.end(), [&](const SweptGroup& group) {
     return group.nodeset == round.nodeset_of(node).name;
