@@ -235,7 +235,7 @@ class Matrix:
                 tell(f"  {outcome.scene.name}: {len(outcome.calls)} calls: " +
                      ", ".join(str(call) for call in outcome.calls))
             calls = [(outcome, call) for outcome in clean for call in outcome.calls]
-            outcomes = clean + crew.run([(run_case, outcome.scene, call, kind, outcome.rounds)
+            outcomes = clean + crew.run([(run_case, outcome.scene, call, kind, outcome.rounds + outcome.scene.more_rounds)
                                          for outcome, call in (calls if all_looks else without_looks(clean))
                                          for kind in KINDS])
         for kind, count in Counter(outcome.kind for outcome in outcomes).items():
