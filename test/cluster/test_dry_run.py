@@ -175,4 +175,5 @@ def test_when_jobs_are_cancelled(rehearsal):
     state = rehearsal.emulator.state()
     assert not state["vms"] and not state["groups"] and not state["policies"]
     assert {("stale_request", "cancel_request"), ("empty_mig", "delete_group"),
-            ("finished_request", "delete_request"), ("orphan_instance", "delete_instances")} <= rehearsal.rules(), rehearsal.rules()
+            ("finished_request", "delete_request"), ("orphan_instance", "delete_instances")} <= \
+        rehearsal.rules(), rehearsal.rules()
