@@ -236,6 +236,7 @@ class Planner {
                          cluster_, nodeset.name, ask.id(), positions.at(node) / capacity, variant)
                    : group_of_node(cluster_, nodeset, config_.find(node)->index, variant);
       };
+      if (options_.only_missing && is_out(ask, route, node, name_of)) continue;
       by_group[free_name(ask, route, name_of)].push_back(node);
     }
     for (auto& [name, members] : by_group) {
@@ -259,6 +260,23 @@ class Planner {
     }
     if (options_.is_second && seen != nullptr && holds_any(*seen, ask.nodes)) add("r");
     return name_of(variant);
+  }
+
+  static std::string variant_with(const Route& route, std::string_view more) {
+    return route.variant.empty() ? std::string(more) : fmt::format("{}-{}", route.variant, more);
+  }
+
+  /// An active request of this route names the node, as it was made first or renewed.
+  template <class NameOf>
+  bool is_out(const Ask& ask,
+              const Route& route,
+              const NodeName& node,
+              const NameOf& name_of) const {
+    const auto holds = [&](const std::string& variant) {
+      const GroupView* const seen = find_group(ask.nodeset, name_of(variant));
+      return seen != nullptr && holds_any(*seen, {node});
+    };
+    return holds(route.variant) || holds(variant_with(route, "r"));
   }
 
   static bool holds_any(const GroupView& group, const std::vector<NodeName>& nodes) {

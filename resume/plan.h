@@ -74,6 +74,7 @@ struct PlanOptions {
   /// Ask although active requests name the nodes: the new one is to take their place, in another
   /// group.
   bool is_second = false;
+  bool only_missing = false;  ///< of a race: only where no active request names the nodes
 
   friend auto operator<=>(const PlanOptions&, const PlanOptions&) = default;
 };

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -242,7 +243,8 @@ class CloudActor {
   Seconds postpone(const NodeName& node, const Error& error) {
     RetryConfig policy = actor_.config.nodesets[actor_.config.find(node)->nodeset].retry;
     RetryState& retry = actor_.memory.retries[node];
-    ++retry.refusals;
+    // All zones of a race may refuse it in one round.
+    if (postponed_.insert(node).second) ++retry.refusals;
     Seconds delay = pause_after(policy, retry.refusals);
     if (error.kind == ErrorKind::Retry || error.kind == ErrorKind::Precondition) {
       policy.base = std::min(policy.base, actor_.config.sweeper.interval);
@@ -257,6 +259,7 @@ class CloudActor {
   ActReport& report_;
   std::vector<const AskForNodes*> asks_{};
   std::unordered_set<NodeName> asked_before_{};
+  std::set<NodeName> postponed_{};  ///< in this round
 };
 
 }  // namespace

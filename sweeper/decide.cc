@@ -28,6 +28,7 @@ constexpr void (*kRules[])(Round&) = {
     boot_timeout,
     orphan_instance,
     resubmit,
+    race,
     unrequested_node,
     static_node,
     take_turns,

@@ -123,6 +123,7 @@ void job_note(Round& round);
 void surplus_request(Round& round);
 void stockout(Round& round);
 void resubmit(Round& round);
+void race(Round& round);
 void unused_policy(Round& round);
 
 // ---- what several rules need ----

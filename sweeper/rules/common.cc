@@ -67,6 +67,8 @@ Turn make_turn(const Round& round,
                std::string why,
                std::vector<NodeName> nodes,
                TimePoint first_seen) {
+  // A request may name nodes that the config no longer has.
+  std::erase_if(nodes, [&](const NodeName& name) { return round.config.find(name) == nullptr; });
   const NodePicture& node = *round.picture.find(nodes.front());
   const Job* const job = node.jobs.empty() ? nullptr : node.jobs.front();
   Turn turn{.rule = rule, .why = std::move(why), .nodes = std::move(nodes)};

@@ -235,9 +235,11 @@ class Matrix:
                 tell(f"  {outcome.scene.name}: {len(outcome.calls)} calls: " +
                      ", ".join(str(call) for call in outcome.calls))
             calls = [(outcome, call) for outcome in clean for call in outcome.calls]
-            outcomes = clean + crew.run([(run_case, outcome.scene, call, kind, outcome.rounds)
-                                         for outcome, call in (calls if all_looks else without_looks(clean))
-                                         for kind in KINDS])
+            if not all_looks:
+                calls = without_looks(clean)
+            outcomes = clean + crew.run([(run_case, outcome.scene, call, kind,
+                                          outcome.rounds + outcome.scene.more_rounds)
+                                         for outcome, call in calls for kind in KINDS])
         for kind, count in Counter(outcome.kind for outcome in outcomes).items():
             failed = sum(bool(outcome.complaints) for outcome in outcomes if outcome.kind == kind)
             tell(f"  {kind:<12} {count:>4} cases, {failed} failed")

@@ -211,19 +211,27 @@ class PlacedRemains(Scene):
 # Scenes: several requests for the same nodes
 
 class Race(Scene):
-    """The first zone is full: the second one's request is served."""
+    """Both zones are full: each has its request."""
+    room = 0
 
     def prepare(self, stage):
-        stage.emulator.set_capacity(a=0, b=len(stage.nodes))
+        stage.emulator.set_capacity(a=0, b=self.room)
 
     def lanes(self, stage):
         return [f"{base(stage)}-z{letter}" for letter in "ab"]
 
     def check(self, stage):
-        return state_complaints(stage, groups=self.lanes(stage), vms=True, entries=1)
+        if self.room:
+            return state_complaints(stage, groups=self.lanes(stage), vms=True, entries=1)
+        return state_complaints(stage, groups=self.lanes(stage), vms=False, active=2)
 
 
-class RaceBothServed(Race):
+class RaceWon(Race):
+    """The first zone is full: the second one's request is served, the first one's is cancelled."""
+    room = -1
+
+
+class RaceBothServed(RaceWon):
     """Both lanes have their VMs: one set is deleted."""
 
     def prepare(self, stage):
@@ -234,7 +242,7 @@ class RaceBothServed(Race):
         stage.emulator.wait(running=2 * len(stage.nodes))
 
 
-class RaceOneServed(Race):
+class RaceOneServed(RaceWon):
     """One lane has its VMs: the other's request is cancelled."""
 
     def prepare(self, stage):
@@ -336,7 +344,7 @@ TO_ONE = {"zones": ["us-central1-a"], "on_stockout": [{"wait": "30m", "mode": "i
 TO_BULK = {"zones": ["us-central1-a"], "retry": BULK["retry"],
            "on_stockout": [{"wait": "30m", "mode": "bulk_insert", "zones": ["us-central1-b"]}]}
 RENEW = {"zones": ["us-central1-a"], "resubmit_after": "30m"}
-RACE = {**AB, "race": 2}
+RACE = {**AB, "race": 2, "retry": {"base": "1s", "max": "1s"}}
 PLACED = {"placement": {"max_distance": 2}}
 SCENES = [
     Individual("individual-resume", "flex-resume", "up", 4, INDIVIDUAL),
@@ -358,8 +366,9 @@ SCENES = [
     Placed("placement-resume", "flex-resume", "up", 4, PLACED),
     Placed("placement-sweeper", SWEEPER, "up", 4, PLACED),
     PlacedRemains("placement-remains", SWEEPER, "off", 4, PLACED, **GRACES),
-    Race("race-resume", "flex-resume", "up", 4, RACE),
-    Race("race-sweeper", SWEEPER, "up", 4, RACE),
+    Race("race-resume", "flex-resume", "up", 4, RACE, has_graces=True, more_rounds=1),
+    Race("race-sweeper", SWEEPER, "up", 4, RACE, has_graces=True, more_rounds=2),
+    RaceWon("race-won", SWEEPER, "up", 4, RACE, has_graces=True, more_rounds=3),
     RaceBothServed("race-both-served", SWEEPER, "up", 4, RACE, has_graces=True),
     RaceOneServed("race-one-served", SWEEPER, "up", 4, RACE),
     RaceOver("race-suspend", "flex-suspend", "off", 4, RACE),

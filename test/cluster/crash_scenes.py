@@ -18,6 +18,7 @@ class Scene:
     nodeset: dict = field(default_factory=dict)   # more keys of it in flex-start.yaml
     sweeper: dict = field(default_factory=dict)
     has_graces: bool = False                      # something must have been so for a second
+    more_rounds: int = 0                          # that trouble may cost
 
     @property
     def is_sweeper(self):

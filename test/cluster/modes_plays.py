@@ -44,8 +44,13 @@ def wait_clean(stage):
     cluster.wait_for(is_clean, 90, "nothing to be left", interval=1)
 
 
+REFUSED = ("missing-template", "us-central1-ai1a")  # by two scenes
+
+
 def check_calls(stage):
     """None outside the API, none that was refused for its shape."""
     for call in stage.emulator.journal(stage.journal_start):
         assert call["method"], call
+        if any(word in str(call["body"]) for word in REFUSED):
+            continue
         assert call["status"] < 400 or call["status"] in (404, 409, 412) or call.get("fault"), call

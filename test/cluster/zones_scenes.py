@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """More than one request for the same nodes: what on_stockout tries next, races, renewals. One scene each."""
 from harness.conf import Nodeset
+from harness.emulator import REGION
 from modes_site import HELLO, NAME, zone, zones
 from modes_scenes import hellos
-from sweeper_site import until
+from sweeper_site import pause, until
 
 
 def then(**step):
@@ -21,10 +22,14 @@ NODESETS = [
     Nodeset("leave", 2, {**zones("c"), "on_stockout": [then(**zones("n")), then(mode="individual")]}),
     Nodeset("first", 2, {**zones("op"), "race": 2}),
     Nodeset("both", 2, {**zones("qr"), "race": 2}),
+    Nodeset("nostep", 2, {**zones("w"), "on_stockout": [then(instance_template="missing-template")]}),
+    Nodeset("nozone", 2, {"zones": [zone("x"), f"{REGION}-ai1a"], "race": 2}),
+    Nodeset("invain", 2, {**zones("y"), "retry": {"base": "1s", "max": "1s", "limit": 2},
+                          "on_stockout": [then(mode="bulk_insert", **zones("c"))]}),
     Nodeset("renew", 2, {**zones("s"), "resubmit_after": "4s"}),
     Nodeset("again", 2, {**zones("ut"), "race": 2, "resubmit_after": "4s"}),
 ]
-CAPACITY = {letter: 0 for letter in "ijklmnopqrstuv"}
+CAPACITY = {letter: 0 for letter in "ijklmnopqrstuvwxy"}
 
 
 def submit(stage, nodeset):
@@ -168,6 +173,26 @@ def both_win(stage):
     yield from runs_and_goes(stage, "both", job, "qr")
 
 
+def refused_beside(nodeset, letter, is_refused):
+    """A scene: something beside the request is refused, again and again; the job waits on, and then runs."""
+    def scene(stage):
+        job = submit(stage, nodeset)
+        name = yield until(lambda now: now.queued(f"{nodeset}-0"), 40, "a queued request")
+        yield until(lambda now: is_refused(stage), 60, "refusals beside it")
+        yield pause(4)
+        assert stage.now.queued(f"{nodeset}-0") == name, "it has lost its place"
+        assert stage.now.state(job) == "CONFIGURING" and stage.now.restarts(job) == 0
+        stage.give(**{letter: 2})
+        yield from runs_and_goes(stage, nodeset, job, letter)
+    return scene
+
+
+def refusals(method, word, count):
+    """Whether so many calls of the method that name the word have been refused."""
+    return lambda stage: len([call for call in stage.emulator.calls(method, stage.journal_start)
+                              if call["status"] == 400 and word in str(call["body"])]) >= count
+
+
 def renewed(stage):
     """Again and again in the other of two groups; the old one goes when the new one is in the queue."""
     job, nodes = submit(stage, "renew"), stage.nodes("renew")
@@ -210,6 +235,9 @@ SCENES = {
     "cancelled on the way": cancelled_on_the_way,
     "first wins": first_wins,
     "both win": both_win,
+    "step refused": refused_beside("nostep", "w", refusals("GroupManagers.insert", "missing-template", 2)),
+    "zone refused": refused_beside("nozone", "x", refusals("GroupManagers.insert", "ai1a", 1)),
+    "bulk in vain": refused_beside("invain", "y", lambda stage: len(stage.bulks("invain-0")) >= 4),
     "renewed": renewed,
     "race renewed": race_renewed,
 }
