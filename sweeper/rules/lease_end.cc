@@ -22,14 +22,19 @@ namespace {
 constexpr std::string_view kPrefix = "flex-eol-";
 constexpr std::string_view kPattern = "YYYYMMDDTHHMM";
 constexpr Seconds kBucket{15 * 60};
+/// Nearer than this the minute counts: a VM that ends first must not keep short jobs off the
+/// others.
+constexpr Seconds kNear{30 * 60};
+constexpr Seconds kMinute{60};
 /// So long after its quarter of an hour a reservation expires if no sweeper deletes it; and a VM
 /// that has not ended by then is left to the rules about nodes.
 constexpr Seconds kAfter{3600};
 /// VMs of one request end within seconds of each other: that is no reason to write again.
 constexpr Seconds kSlack{60};
 
-TimePoint bucket_of(TimePoint time) {
-  return TimePoint{time.time_since_epoch() / kBucket * kBucket};
+TimePoint bucket_of(TimePoint end, TimePoint now) {
+  const Seconds size = end - now < kNear ? kMinute : kBucket;
+  return TimePoint{end.time_since_epoch() / size * size};
 }
 
 std::string name_of(TimePoint bucket) {
@@ -47,7 +52,7 @@ bool is_ours(std::string_view name) {
                                            stamp.substr(6, 2),
                                            stamp.substr(8, 3),
                                            stamp.substr(11)));
-  return time && name_of(bucket_of(*time)) == name;
+  return time && name_of(*time) == name;
 }
 
 /// When the VM behind the node ends, if jobs must be told apart by it: not for a node that goes
@@ -68,7 +73,7 @@ std::map<std::string, Reservation> find_wanted(const Round& round) {
   for (const NodePicture& node : round.picture.nodes()) {
     const auto end = end_of(round, node);
     if (!end || *end + kAfter <= round.shot.now) continue;
-    const TimePoint bucket = bucket_of(*end);
+    const TimePoint bucket = bucket_of(*end, round.shot.now);
     Reservation& reservation = wanted[name_of(bucket)];
     if (reservation.nodes.empty() || *end < reservation.start) reservation.start = *end;
     reservation.end = bucket + kBucket + kAfter;
@@ -101,7 +106,7 @@ bool begins_in_time(const Reservation& wanted, const Reservation& there, TimePoi
 void set(Round& round, const Reservation& wanted, bool is_new) {
   round.add(Rule::LeaseEnd,
             is_new ? "jobs that would run past the end of these VMs stay away"
-                   : "other VMs end in this quarter of an hour",
+                   : "other VMs end at this time",
             SetReservation{.reservation = wanted, .is_new = is_new});
 }
 
