@@ -213,7 +213,8 @@ TEST_CASE("lease_end: of VMs that end in the same minute, those that are left ar
   scene.state("a-0", kGoing);
   scene.entry("a-0") = dead({"a-0"});
   CHECK(scene.play() == Texts{"lease_end delete_reservation @flex-eol-20270115T0810",
-                              "lease_end create_reservation a-1 @flex-eol-20270115T0810"});
+                              "lease_end create_reservation a-1 @flex-eol-20270115T0810",
+                              "lease_end DRAIN a-1"});
   CHECK(scene.there("flex-eol-20270115T0810").start == scene.start + 10min + 50s);
 }
 
