@@ -131,26 +131,34 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
         [self = shared_from_this(), tries](const Result<Operation>& got) {
           const Error error = got ? (got->error ? to_error(*got->error) : Error{}) : got.error();
           if (got && !got->error) return self->accepted(*got);
-          if (error.kind == ErrorKind::AlreadyExists) return self->create_missing(error);
+          // A name that is in use is refused under either.
+          if (error.kind == ErrorKind::AlreadyExists || error.kind == ErrorKind::Precondition)
+            return self->create_missing(error, tries);
           if (!self->may_pass(error, tries)) return self->fail(error);
-          self->context_.cloud.after(self->context_.wait.poll,
-                                     [self, tries] { self->create(tries + 1); });
+          self->create_later(tries);
         });
   }
 
-  /// Somebody has asked for some of them: ask for the others.
-  void create_missing(const Error& taken) {
-    fetch_entries(plan_.spec.group,
-                  [self = shared_from_this(), taken](const Result<std::vector<Instance>>& got) {
-                    if (!got) return self->fail(got.error().in("looking at VMs of the same names"));
-                    const std::vector<NodeName> missing = missing_of(self->plan_.spec.nodes, *got);
-                    if (missing.empty())
-                      return self->context_.note(self->plan_, RequestResult::Existing, {});
-                    if (missing.size() == self->plan_.spec.nodes.size())
-                      return self->fail({ErrorKind::Retry, taken.what, "NAME_IN_USE"});
-                    self->plan_.spec.nodes = missing;
-                    self->create(0);
-                  });
+  void create_later(int tries) {
+    context_.cloud.after(context_.wait.poll,
+                         [self = shared_from_this(), tries] { self->create(tries + 1); });
+  }
+
+  /// Somebody has asked for some of them: ask for the others. If for none, a moment may mend it.
+  void create_missing(const Error& taken, int tries) {
+    fetch_entries(
+        plan_.spec.group,
+        [self = shared_from_this(), taken, tries](const Result<std::vector<Instance>>& got) {
+          if (!got) return self->fail(got.error().in("looking at VMs of the same names"));
+          const std::vector<NodeName> missing = missing_of(self->plan_.spec.nodes, *got);
+          if (missing.empty()) return self->context_.note(self->plan_, RequestResult::Existing, {});
+          if (missing.size() < self->plan_.spec.nodes.size()) {
+            self->plan_.spec.nodes = missing;
+            return self->create(0);
+          }
+          if (tries < self->context_.wait.limit) return self->create_later(tries);
+          self->fail({ErrorKind::Retry, taken.what, "NAME_IN_USE"});
+        });
   }
 
   static std::vector<NodeName> missing_of(const std::vector<NodeName>& wanted,
