@@ -9,6 +9,7 @@ from harness.emulator import requests_in
 AB = {"zones": ["us-central1-a", "us-central1-b"]}
 INDIVIDUAL = {"mode": "individual", **AB}
 BULK = {"mode": "bulk_insert", **AB, "retry": {"base": "1s", "max": "1s"}}
+INDIVIDUAL_MARK = " kind=individual"
 HOUR = 3600
 
 
@@ -37,10 +38,14 @@ def make_group(stage, name, zone="a", more="", **fields):
     stage.emulator.wait(operations=0)
 
 
+def make_individual_group(stage):
+    make_group(stage, base(stage), more=INDIVIDUAL_MARK, targetSizePolicy={"mode": "INDIVIDUAL"})
+
+
 def make_individual(stage, room=-1):
     """All nodes wait, or have VMs, one by one."""
     stage.emulator.set_capacity(a=room)
-    make_group(stage, base(stage), targetSizePolicy={"mode": "INDIVIDUAL"})
+    make_individual_group(stage)
     stage.emulator.api("POST", f"{REGION}/instanceGroupManagers/{base(stage)}/createInstances",
                        {"instances": [{"name": node} for node in stage.nodes]})
     stage.emulator.wait(operations=0)
@@ -131,7 +136,7 @@ class IndividualSome(Individual):
     """Somebody has asked for the first one only."""
 
     def prepare(self, stage):
-        make_group(stage, base(stage), targetSizePolicy={"mode": "INDIVIDUAL"})
+        make_individual_group(stage)
         stage.emulator.api("POST", f"{REGION}/instanceGroupManagers/{base(stage)}/createInstances",
                            {"instances": [{"name": stage.nodes[0]}]})
         stage.emulator.wait(running=1)
