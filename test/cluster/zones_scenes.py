@@ -22,7 +22,7 @@ NODESETS = [
     Nodeset("leave", 2, {**zones("c"), "on_stockout": [then(**zones("n")), then(mode="individual")]}),
     Nodeset("first", 2, {**zones("op"), "race": 2}),
     Nodeset("both", 2, {**zones("qr"), "race": 2}),
-    Nodeset("nostep", 2, {**zones("w"), "on_stockout": [then(instance_template="missing-template")]}),
+    Nodeset("nostep", 2, {**zones("w"), "retry": {"base": "1s", "max": "2s"}, "on_stockout": [then(instance_template="missing-template")]}),
     Nodeset("nozone", 2, {"zones": [zone("x"), f"{REGION}-ai1a"], "race": 2}),
     Nodeset("invain", 2, {**zones("y"), "retry": {"base": "1s", "max": "1s", "limit": 2},
                           "on_stockout": [then(mode="bulk_insert", **zones("c"))]}),
