@@ -38,20 +38,26 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   RequestRun(Context& context, PlannedRequest plan, GroupKind kind, bool is_contested)
       : context_(context), plan_(std::move(plan)), kind_(kind), is_contested_(is_contested) {}
 
-  void start() {
-    if (plan_.dead.empty()) return await_names(plan_.awaited.begin(), 0);
-    context_.cloud.delete_instances(
-        plan_.spec.group, plan_.dead, [self = shared_from_this()](Result<Operation> got) {
-          if (!got) return self->fail(got.error().in("clearing entries without a VM"));
-          self->context_.cloud.wait_operation(*got, [self](Result<Done> done) {
-            if (!done) return self->fail(done.error().in("clearing entries without a VM"));
-            self->await_names(self->plan_.awaited.begin(), 0);
-          });
-        });
-  }
+  void start() { clear(plan_.dead.begin()); }
 
  private:
   using Awaited = std::map<MigName, std::vector<NodeName>>::const_iterator;
+  using Dead = std::map<MigName, std::vector<Instance>>::const_iterator;
+
+  /// Entries without a VM, group by group.
+  void clear(Dead next) {
+    if (next == plan_.dead.end()) return await_names(plan_.awaited.begin(), 0);
+    context_.cloud.delete_instances(
+        next->first, next->second, [self = shared_from_this(), next](Result<Operation> got) {
+          const bool is_gone = !got && got.error().kind == ErrorKind::NotFound;
+          if (is_gone) return self->clear(std::next(next));
+          if (!got) return self->fail(got.error().in("clearing entries without a VM"));
+          self->context_.cloud.wait_operation(*got, [self, next](Result<Done> done) {
+            if (!done) return self->fail(done.error().in("clearing entries without a VM"));
+            self->clear(std::next(next));
+          });
+        });
+  }
 
   void await_names(Awaited next, int tries) {
     if (next == plan_.awaited.end()) return ask();

@@ -355,10 +355,12 @@ class Planner {
       const auto entries = holdings.entries.find(node);
       if (entries == holdings.entries.end()) continue;
       for (const auto& [instance, holder] : entries->second) {
-        // In another group an entry without a VM is no obstacle: names are unique among VMs and
-        // within a group.
-        if (*holder != group && (instance->is_dead() || instance->is_queued())) continue;
-        if (instance->is_dead()) request.dead.push_back(*instance);
+        // What waits in another group is no obstacle: names are unique among VMs and within a
+        // group.
+        if (*holder != group && instance->is_queued()) continue;
+        // An entry without a VM is, in whatever group: once a VM of that name is there again,
+        // deleting it might mean that one.
+        if (instance->is_dead()) request.dead[*holder].push_back(*instance);
         request.awaited[*holder].push_back(node);
       }
     }

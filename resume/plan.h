@@ -23,8 +23,8 @@ struct PlannedRequest {
   RequestKey key{};  ///< what spec.name is made from, for the next attempt's name
   RequestWay way{};
   BulkSpec bulk{};  ///< of bulkInsert
-  std::vector<Instance>
-      dead{};  ///< entries without a VM: to be deleted before their names are asked for
+  /// Entries without a VM, by group: to be deleted before their names are asked for.
+  std::map<MigName, std::vector<Instance>> dead{};
   /// Names that must be free before they are asked for, by the group that still holds them (another
   /// job's, it may be).
   std::map<MigName, std::vector<NodeName>> awaited{};

@@ -67,6 +67,23 @@ void look_at_groups(Cloud& cloud,
                      });
 }
 
+/// A group that was made while we looked: what is in it was seen, it was not. False if there is
+/// none.
+bool look_again(Cloud& cloud, FleetView& fleet) {
+  bool is_any = false;
+  for (auto& [index, view] : fleet) {
+    for (auto& [name, group] : view.groups) {
+      if (group.group || (group.requests.empty() && group.instances.empty())) continue;
+      is_any = true;
+      cloud.fetch_group(name, [&view = view, &group = group, name = name](Result<Group> got) {
+        if (!got) return note_failure(view, name, "reading the properties", std::move(got).error());
+        group.group = std::move(*got);
+      });
+    }
+  }
+  return is_any;
+}
+
 /// bulkInsert: one list for all nodesets.
 void look_at_loose(Cloud& cloud,
                    FleetView& fleet,
@@ -129,6 +146,7 @@ FleetView fetch_fleet(Cloud& cloud,
   }
   look_at_loose(cloud, fleet, config, cluster);
   cloud.run();
+  if (look_again(cloud, fleet)) cloud.run();
   return fleet;
 }
 

@@ -41,9 +41,11 @@ std::string name_of(TimePoint bucket) {
   return fmt::format("{}{:%Y%m%dT%H%M}", kPrefix, fmt::gmtime(bucket.time_since_epoch().count()));
 }
 
-/// By its name alone, which must be exactly one that name_of() makes.
-bool is_ours(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return false;
+/// By its name, which must be exactly one that name_of() makes, and as only we make them.
+bool is_ours(const Reservation& reservation) {
+  const std::string_view name = reservation.name;
+  if (!name.starts_with(kPrefix) || !reservation.is_maintenance || !reservation.ignores_jobs)
+    return false;
   const std::string_view stamp = name.substr(kPrefix.size());
   if (stamp.size() != kPattern.size()) return false;
   const auto time = parse_time(fmt::format("{}-{}-{}{}:{}:00Z",
@@ -125,7 +127,7 @@ void mend(Round& round, const Reservation& wanted, const Reservation& there) {
 void lease_end(Round& round) {
   std::map<std::string, Reservation> wanted = find_wanted(round);
   for (const Reservation& there : round.shot.reservations.items) {
-    if (!is_ours(there.name)) continue;
+    if (!is_ours(there)) continue;
     const auto found = wanted.find(there.name);
     if (found == wanted.end()) {
       round.add(Rule::LeaseEnd, "none of its VMs is left", DeleteReservation{.name = there.name});

@@ -29,7 +29,9 @@ std::string why_unwanted(const Round& round, const SweptGroup& group, const Inst
                               : "its node is powered down";
   }
   // Of two entries of one name, the one without a VM is in the way.
-  if (instance.is_dead() && node->has_vm() && node->entry.group != &group)
+  // Where it has the VM's own URL, deleting it might mean the VM.
+  if (instance.is_dead() && node->has_vm() && node->entry.group != &group &&
+      instance.url != node->entry->url)
     return "an entry without a VM, and the node's VM is in another group";
   // It was there when the node was off: slurmctld does not take the registration of a VM that
   // booted before the node's power-up.

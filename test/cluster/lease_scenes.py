@@ -49,7 +49,7 @@ FLEX = {"defaults": {"zones": ["us-central1-a"], "boot_timeout": "2h", "lease_wa
         "sweeper": {"interval": "1s", "orphan_grace": "4s", "empty_mig_grace": "5s", "finished_request_grace": "4s",
                     "listen": "127.0.0.1:0"}}
 # Of somebody else, with names and nodes like ours.
-OTHERS = {"flex-eol-20300101T0001": "short-0", "flex-eol": "left-0", "flex-eol-20300101T0000x": "sick-1"}
+OTHERS = {"flex-eol-20300101T00011": "short-0", "flex-eol": "left-0", "flex-eol-20300101T0000x": "sick-1"}
 # Says when it is warned; in its second life it is done at once.
 TRAINING = ("test -n \"$SLURM_RESTART_COUNT\" && echo again && exit 0; trap 'echo saved my work' URG; "
             "echo began; while true; do sleep 1; done")

@@ -140,7 +140,7 @@ TEST_CASE("plan_resume: clears an entry whose VM vanished, and waits for one tha
   const auto plan = plan_resume(cfg, "hpc", for_job(job(12, nodes("a", 4), 4h)), fleet);
   REQUIRE(plan.groups.size() == 1);
   REQUIRE(plan.groups[0].requests[0].dead.size() == 1);
-  CHECK(plan.groups[0].requests[0].dead[0].name.text == "a-0");
+  CHECK(plan.groups[0].requests[0].dead.at({"hpc-a"}).at(0).name.text == "a-0");
   CHECK(plan.groups[0].requests[0].awaited.at({"hpc-a"}) == nodes("a", 2));
   CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 4));
 }
@@ -223,8 +223,8 @@ TEST_CASE("plan_resume: mig_scope job sees a node's VM in another job's group", 
   CHECK(plan.left_alone == nodes("a", 1));
   REQUIRE(plan.groups.size() == 1);
   CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 3, 1));
-  CHECK(plan.groups[0].requests[0].awaited.at({"hpc-a-j11"}) == nodes("a", 1, 1));
-  CHECK(plan.groups[0].requests[0].dead.empty());
+  CHECK(plan.groups[0].requests[0].awaited.at({"hpc-a-j11"}) == nodes("a", 2, 1));
+  CHECK(plan.groups[0].requests[0].dead.at({"hpc-a-j11"}).size() == 1);
 }
 
 TEST_CASE("plan_resume: nodes without a job get a request each, for the longest time", "[resume]") {

@@ -73,7 +73,7 @@ TEST_CASE("plan: individual leaves alone what waits in the queue, and asks for w
   const PlannedRequest& asked = plan.groups[0].requests.at(0);
   CHECK(asked.spec.nodes == nodes("a", 1, 2));
   REQUIRE(asked.dead.size() == 1);
-  CHECK(asked.dead[0].name.text == "a-2");
+  CHECK(asked.dead.at({"hpc-a"}).at(0).name.text == "a-2");
   CHECK(plan.left_alone == nodes("a", 2));
 }
 

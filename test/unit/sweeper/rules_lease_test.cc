@@ -260,8 +260,12 @@ TEST_CASE("lease_end: somebody else's reservation is never touched, however it i
 
 TEST_CASE("lease_end: what an earlier sweeper left is deleted, what somebody deleted made again") {
   Leases scene;
+  scene.shot.reservations.items.push_back({.name = "flex-eol-20270110T0000",
+                                           .nodes = names_in("a-0"),
+                                           .is_maintenance = true,
+                                           .ignores_jobs = true});
   scene.shot.reservations.items.push_back(
-      {.name = "flex-eol-20270110T0000", .nodes = names_in("a-0")});
+      {.name = "flex-eol-20270110T0015", .nodes = names_in("a-0")});
   CHECK(scene.play() == Texts{"lease_end delete_reservation @flex-eol-20270110T0000"});
   scene.up("a-0", 2h);
   scene.play();
