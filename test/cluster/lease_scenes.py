@@ -23,18 +23,9 @@ MINE = re.compile(r"flex-eol-\d{8}T\d{4}")
 
 
 
-def leftover_minutes():
-    """10, or up to 18 if the VM would else end in the same quarter of an hour as those that end while the scenes
-    are played: it shares its reservation with them, and that begins with the first end."""
-    quarter, played = 15 * 60, 180
-    now = time.time()
-    next_quarter = ((now + played) // quarter + 1) * quarter
-    return 10 if (now + 600) // quarter > (now + played) // quarter else int((next_quarter - now) / 60) + 1
-
-
 NODESETS = [
     # What the VM of a job of 5 minutes lives.
-    Nodeset("left", 1, {"run_duration_margin": f"{leftover_minutes() * FACTOR - 5}m"}, STAYS),
+    Nodeset("left", 1, {"run_duration_margin": f"{10 * FACTOR - 5}m"}, STAYS),
     # A minute, however long the job.
     Nodeset("warn", 1, {"dws_flex": {"max_run_duration": f"{FACTOR}m"}}, STAYS),
     Nodeset("short", 2, {"static_nodes": "short-[0-1]", "dws_flex": {"max_run_duration": "10m"}}, STAYS),
@@ -274,17 +265,20 @@ def sick_again(stage):
 
 
 def sick_at_work(stage):
-    """Not under its job; then the VM goes, and the node is whole."""
+    """Not under its job; then the VM goes, and the job that waits gets a fresh one."""
     job = stage.submit("busy", "-p", "busy", "-N1", "--time=10", script="sleep 900")
     yield until(lambda now: now.state(job) == "RUNNING", 90, "the job to run")
+    other = stage.submit("next", "-p", "busy", "-N1", "--exclusive", "--time=5")
+    vm = stage.now.vms["busy-0"]["created"]
     drain(stage, "busy-0", "Xid 13")
     drained = stage.now
     yield pause(5)
     assert all("busy-0" in now.vms for now in stage.since(drained))
     assert stage.now.state(job) == "RUNNING"
     stage.cluster.scancel(job)
-    yield until(lambda now: "busy-0" not in now.vms and now.is_off("busy-0") and "DRAIN" not in now.words("busy-0"), 40,
-                "the VM to go and the node to be whole")
+    yield until(lambda now: now.state(other) == "COMPLETED", 100, "the next job to run")
+    assert stage.now.vms["busy-0"]["created"] != vm and "DRAIN" not in stage.now.words("busy-0")
+    assert stage.now.restarts(other) == 0
 
 
 HEALTH = {"sick static": sick_static, "sick again": sick_again, "sick at work": sick_at_work}
