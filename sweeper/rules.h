@@ -130,6 +130,9 @@ void unused_policy(Round& round);
 
 /// "group/request", for sightings.
 [[nodiscard]] std::string key_of(const ResizeRequest& request);
+/// Requests of ours that wait in Google's queue, with their nodes, and that no rule has taken up.
+/// One that is being created or served cannot be cancelled: it is looked at again.
+[[nodiscard]] std::vector<Placed<ResizeRequest>> queued_requests(const Round& round);
 /// min(base · 2^(failures-1), max).
 [[nodiscard]] Seconds pause_after(const RetryConfig& retry, std::uint32_t failures);
 /// False while the node's next attempt has to wait.

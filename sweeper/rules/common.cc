@@ -17,6 +17,18 @@ std::string key_of(const ResizeRequest& request) {
   return request.group.text + "/" + request.name.text;
 }
 
+std::vector<Placed<ResizeRequest>> queued_requests(const Round& round) {
+  std::vector<Placed<ResizeRequest>> queued;
+  for (const SweptGroup& group : round.shot.groups) {
+    for (const ResizeRequest& request : group.requests) {
+      if (request.state == RequestState::Accepted && is_our_request(request) &&
+          !request.nodes.empty() && round.is_free(group, request))
+        queued.push_back({.item = &request, .group = &group});
+    }
+  }
+  return queued;
+}
+
 Seconds pause_after(const RetryConfig& retry, std::uint32_t failures) {
   Seconds delay = retry.base;
   for (std::uint32_t i = 1; i < failures && delay < retry.max; ++i) delay *= 2;

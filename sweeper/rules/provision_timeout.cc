@@ -103,23 +103,17 @@ void look_at_jobs(Round& round) {
 }  // namespace
 
 void provision_timeout(Round& round) {
-  for (const SweptGroup& group : round.shot.groups) {
-    for (const ResizeRequest& request : group.requests) {
-      if (request.state != RequestState::Accepted || !is_our_request(request) ||
-          request.nodes.empty() || !round.is_free(group, request))
-        continue;
-      const NodePicture* node = round.picture.find(request.nodes.front());
-      if (node == nullptr || !round.is_free(node->name)) continue;
-      const NodesetConfig& nodeset = round.nodeset_of(*node);
-      const std::vector<const Job*> jobs = jobs_on(round.picture, request.nodes);
-      // Nobody waits for a static node: cancelling would only lose its place in the queue.
-      if (request.created == TimePoint{} || jobs.empty() ||
-          !is_over(nodeset, round.shot.now - began_to_wait(request, jobs)) || round.spend(1) == 0)
-        continue;
-      cancel_request(
-          round, Rule::ProvisionTimeout, why_over(nodeset), {.item = &request, .group = &group});
-      give_up(round, nodeset, jobs);
-    }
+  for (const Placed<ResizeRequest>& request : queued_requests(round)) {
+    const NodePicture* node = round.picture.find(request->nodes.front());
+    if (node == nullptr || !round.is_free(node->name)) continue;
+    const NodesetConfig& nodeset = round.nodeset_of(*node);
+    const std::vector<const Job*> jobs = jobs_on(round.picture, request->nodes);
+    // Nobody waits for a static node: cancelling would only lose its place in the queue.
+    if (request->created == TimePoint{} || jobs.empty() ||
+        !is_over(nodeset, round.shot.now - began_to_wait(*request, jobs)) || round.spend(1) == 0)
+      continue;
+    cancel_request(round, Rule::ProvisionTimeout, why_over(nodeset), request);
+    give_up(round, nodeset, jobs);
   }
   look_at_jobs(round);
 }

@@ -35,33 +35,28 @@ bool are_waiting(const Round& round, const std::vector<NodeName>& nodes) {
 }  // namespace
 
 void resubmit(Round& round) {
-  for (const SweptGroup& group : round.shot.groups) {
-    for (const ResizeRequest& request : group.requests) {
-      if (request.state != RequestState::Accepted || !is_our_request(request) ||
-          request.nodes.empty() || !round.is_free(group, request))
-        continue;
-      if (!are_waiting(round, request.nodes)) continue;
-      const NodePicture* node = round.picture.find(request.nodes.front());
-      if (is_followed(*node, request) || !is_due(round, *node)) continue;
-      const Seconds limit = round.nodeset_of(*node).resubmit_after;
-      if (limit == Seconds{0} || request.created == TimePoint{} ||
-          round.shot.now - request.created < limit)
-        continue;
-      const RequestWay way = request_way(request);
-      Turn turn = make_turn(round,
-                            Rule::Resubmit,
-                            fmt::format("its request has waited for more than resubmit_after {}",
-                                        format_slurm_time(limit)),
-                            request.nodes,
-                            request.created);
-      turn.options = {.attempt = way.attempt + 1,
-                      .step = way.step,
-                      .renewed = way.renewed + 1,
-                      .is_second = true};
-      // A second request for the same nodes must not be in the way of one that has none.
-      turn.is_extra = true;
-      round.enqueue(std::move(turn));
-    }
+  for (const Placed<ResizeRequest>& request : queued_requests(round)) {
+    if (!are_waiting(round, request->nodes)) continue;
+    const NodePicture& node = *round.picture.find(request->nodes.front());
+    if (is_followed(node, *request) || !is_due(round, node)) continue;
+    const Seconds limit = round.nodeset_of(node).resubmit_after;
+    if (limit == Seconds{0} || request->created == TimePoint{} ||
+        round.shot.now - request->created < limit)
+      continue;
+    const RequestWay way = request_way(*request);
+    Turn turn = make_turn(round,
+                          Rule::Resubmit,
+                          fmt::format("its request has waited for more than resubmit_after {}",
+                                      format_slurm_time(limit)),
+                          request->nodes,
+                          request->created);
+    turn.options = {.attempt = way.attempt + 1,
+                    .step = way.step,
+                    .renewed = way.renewed + 1,
+                    .is_second = true};
+    // A second request for the same nodes must not be in the way of one that has none.
+    turn.is_extra = true;
+    round.enqueue(std::move(turn));
   }
 }
 

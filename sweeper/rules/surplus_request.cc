@@ -116,16 +116,10 @@ void delete_outlived(Round& round) {
 }  // namespace
 
 void surplus_request(Round& round) {
-  for (const SweptGroup& group : round.shot.groups) {
-    for (const ResizeRequest& request : group.requests) {
-      // Only a queued one can be cancelled; one that is being created or served is looked at again.
-      if (request.state != RequestState::Accepted || !is_our_request(request) ||
-          request.nodes.empty() || !round.is_free(group, request))
-        continue;
-      const std::string why = why_surplus(round, group, request);
-      if (why.empty() || round.spend(1) == 0) continue;
-      cancel_request(round, Rule::SurplusRequest, why, {.item = &request, .group = &group});
-    }
+  for (const Placed<ResizeRequest>& request : queued_requests(round)) {
+    const std::string why = why_surplus(round, *request.group, *request);
+    if (why.empty() || round.spend(1) == 0) continue;
+    cancel_request(round, Rule::SurplusRequest, why, request);
   }
   delete_spares(round);
   delete_outlived(round);

@@ -61,6 +61,21 @@ TEST_CASE("surplus_request: when one of a race is served, the others are cancell
         Texts{"surplus_request cancel_request a-[0-1] @hpc-a-zb/j7-hpc-a-zb job=7"});
 }
 
+TEST_CASE("race: a zone without a request is asked for, after the pause of a retry") {
+  Scene scene;
+  scene.set().race = 2;
+  scene.waiting_job(7, "a-[0-1]");
+  asked_in(scene, "hpc-a-za", 7, "a-[0-1]", {.is_race = true});
+  CHECK(scene.rounds(2).empty());
+  CHECK(scene.round(Seconds{60}) == Texts{"unrequested_node ask a-[0-1] job=7"});
+  const AskForNodes* ask = ask_in(scene);
+  REQUIRE(ask->plan.groups.size() == 1);
+  CHECK(ask->plan.groups[0].spec.name.text == "hpc-a-zb");
+  CHECK(ask->plan.groups[0].requests[0].spec.nodes == names_in("a-[0-1]"));
+  asked_in(scene, "hpc-a-zb", 7, "a-[0-1]", {.is_race = true});
+  CHECK(scene.rounds(3, Seconds{60}).empty());
+}
+
 TEST_CASE("surplus_request: of two VMs of one name the older stays") {
   Scene scene;
   scene.waiting_job(7, "a-0");
