@@ -20,11 +20,15 @@ int rank(const Instance& instance) {
 }
 
 /// Which of two entries of one name is the node's: more of a VM, then the older VM, which ends
-/// first.
+/// first. Of two that came at the same time, the same group's for all nodes: a job's VMs are in one
+/// zone.
 bool is_before(const Placed<Instance>& left, const Placed<Instance>& right) {
+  constexpr Seconds kSameTime{120};
   if (rank(*left) != rank(*right)) return rank(*left) > rank(*right);
-  const bool are_known = left->terminates && right->terminates;
-  return are_known && *left->terminates < *right->terminates;
+  if (!left->terminates || !right->terminates) return false;
+  const Seconds later = *left->terminates - *right->terminates;
+  if (later <= -kSameTime || later >= kSameTime) return later < Seconds{0};
+  return left.group->group.name < right.group->group.name;
 }
 
 }  // namespace

@@ -71,8 +71,9 @@ void check_group_names(const Config& config, const Sources& sources, Problems& p
   };
   for (std::size_t i = 0; i < config.nodesets.size(); ++i) {
     const NodesetConfig& nodeset = config.nodesets[i];
+    const std::size_t capacity = group_capacity(nodeset);
     const std::size_t parts =
-        std::max<std::size_t>(1, (nodeset.nodes.size() + kMaxGroupSize - 1) / kMaxGroupSize);
+        std::max<std::size_t>(1, (nodeset.nodes.size() + capacity - 1) / capacity);
     for (std::size_t part = 0; part < parts; ++part) {
       const MigName group = nodeset_group_name(cluster, nodeset.name, part);
       const auto [owner, is_new] = owners.try_emplace(group, i);

@@ -111,6 +111,9 @@ struct NodesetConfig {
   std::string reservation{};    ///< known only to be refused: Flex Start VMs cannot use one
 };
 
+/// How many nodes may be in one group: a placement policy holds only so many together.
+[[nodiscard]] std::size_t group_capacity(const NodesetConfig& nodeset);
+
 struct Config {
   std::string file{};
   std::string cluster{};  ///< empty: Slurm's ClusterName

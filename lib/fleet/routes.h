@@ -29,7 +29,4 @@ struct Route {
 /// Its VMs may be in no group.
 [[nodiscard]] bool may_use_bulk(const NodesetConfig& nodeset);
 
-/// How many nodes may be in one group: a placement policy holds only so many together.
-[[nodiscard]] std::size_t group_capacity(const NodesetConfig& nodeset);
-
 }  // namespace flex
