@@ -132,6 +132,7 @@ def test_a_signal_reaches_script_children_and_steps_of_that_job_alone(cluster):
     for job in (wide, array):
         assert call(cluster, "notify", job, "the lease ends soon") == []
     cluster.wait_for(lambda: "the lease ends soon" in output(wide), 20, "the line")
+    cluster.wait_for(lambda: any("the lease ends soon" in output(task) for task in tasks), 20, "the array's line")
     assert sum(output(task).count("the lease ends soon") for task in tasks) == 1
     assert call(cluster, "signal", late, URG) == ["failed", "precondition"]
     assert call(cluster, "notify", late, "x") == ["failed", "precondition"]
