@@ -111,7 +111,8 @@ def test_nothing_is_left_over(leases):
     def is_clean():
         cluster.sweep()
         now = Moment(cluster)
-        return not now.vms and not now.requests and now.is_off(*now.nodes) and not ours(cluster)
+        return (not now.vms and not now.requests and not now.groups and now.is_off(*now.nodes)
+                and not ours(cluster))
     cluster.wait_for(is_clean, 60, "nothing to be left", interval=0.7)
     assert not [name for name in reservations(cluster) if MINE.fullmatch(name) and name not in OTHERS]
     assert actions_in(cluster.sweep("--dry-run").stdout) == []
