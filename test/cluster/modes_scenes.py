@@ -45,7 +45,8 @@ def runs_and_goes(nodeset, count=4):
         assert stage.now.restarts(job) == 0
         yield until(lambda now: now.is_clean(nodeset, *nodes), 60, "everything of it to be gone")
         asked = stage.creates if nodeset.startswith("i") else stage.bulks
-        assert [len(asked(node)) for node in nodes] == [1] * count
+        # On a slow machine the sweeper asks at the same time as flex-resume: one finds the other's VMs there.
+        assert all(1 <= len(asked(node)) <= 2 for node in nodes)
     return scene
 
 

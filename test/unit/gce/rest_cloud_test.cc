@@ -410,7 +410,7 @@ TEST_CASE("rest_cloud: VMs of no group are this cluster's, and this region's", "
       vm("n3", "r1-a", "slurm-flex-start cluster=hpc nodeset="),
       vm("n4", "r1-a", ""),
       vm("n5", "r1-a", "copy of " + ours)};
-  page["items"]["zones/r10-a"]["instances"] = {vm("n6", "r10-a", ours)};
+  page["items"]["zones/r10-a"]["instances"] = nlohmann::json::array({vm("n6", "r10-a", ours)});
   page["items"]["zones/r1-b"]["warning"]["code"] = "NO_RESULTS_ON_PAGE";
   Bench bench([&](const HttpRequest& request) {
     if (query_value(request.url, "pageToken") == "p2") return ok("{}");
