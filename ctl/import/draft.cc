@@ -12,6 +12,10 @@
 
 namespace flex {
 
+std::string NodesetDraft::path(std::string_view setting) const {
+  return fmt::format("nodesets.{}.{}", name, setting);
+}
+
 namespace {
 
 /// "a3u-[0-3]", "a3u-0".

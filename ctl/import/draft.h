@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flex {
@@ -25,6 +26,9 @@ struct NodesetDraft {
   PlacementConfig placement{};
   Seconds max_run_duration = kMaxRunDuration;
   bool use_job_duration = false;
+
+  /// Where a setting of it stands in the file: "nodesets.a3u.zones".
+  [[nodiscard]] std::string path(std::string_view setting) const;
 };
 
 struct Draft {

@@ -147,10 +147,6 @@ class SlurmGcp {
   void read_placement(Block& block, NodesetDraft& nodeset);
   void report_rest(const Block& block);
 
-  [[nodiscard]] std::string to(const NodesetDraft& nodeset, std::string_view setting) const {
-    return fmt::format("nodesets.{}.{}", nodeset.name, setting);
-  }
-
   const ImportOptions& options_;
   Import& out_;
   Source source_;
@@ -329,9 +325,9 @@ bool SlurmGcp::is_flex(Block& block,
   if (enabled) out_.mapped(enabled.mark, enabled.from, fmt::format("nodesets.{}", name));
   if (const auto bulk = flex->boolean("use_bulk_insert"); bulk && *bulk) {
     nodeset.mode = Mode::BulkInsert;
-    out_.mapped(bulk.mark, bulk.from, to(nodeset, "mode: bulk_insert"));
+    out_.mapped(bulk.mark, bulk.from, nodeset.path("mode: bulk_insert"));
   } else if (bulk) {
-    out_.mapped(bulk.mark, bulk.from, to(nodeset, "mode: queued"));
+    out_.mapped(bulk.mark, bulk.from, nodeset.path("mode: queued"));
   }
   const auto duration = flex->duration("max_run_duration");
   const Seconds least = nodeset.mode == Mode::BulkInsert ? kMinBulkDuration : kMinRunDuration;
@@ -344,7 +340,7 @@ bool SlurmGcp::is_flex(Block& block,
     nodeset.max_run_duration = *duration;
   }
   const std::string text =
-      to(nodeset, "dws_flex.max_run_duration: " + format_duration(nodeset.max_run_duration));
+      nodeset.path("dws_flex.max_run_duration: " + format_duration(nodeset.max_run_duration));
   if (duration) {
     out_.mapped(duration.mark, duration.from, text);
   } else {
@@ -353,7 +349,7 @@ bool SlurmGcp::is_flex(Block& block,
   const auto use_job = flex->boolean("use_job_duration");
   nodeset.use_job_duration = use_job && *use_job;
   const std::string uses =
-      to(nodeset, fmt::format("dws_flex.use_job_duration: {}", nodeset.use_job_duration));
+      nodeset.path(fmt::format("dws_flex.use_job_duration: {}", nodeset.use_job_duration));
   if (use_job) {
     out_.mapped(use_job.mark, use_job.from, uses);
   } else {
@@ -377,11 +373,11 @@ bool SlurmGcp::read_counts(Block& block, NodesetDraft& nodeset) {
   if (fixed && nodeset.static_count > 0) {
     out_.mapped(fixed.mark,
                 fixed.from,
-                to(nodeset, fmt::format("static_nodes: the first {}", nodeset.static_count)));
+                nodeset.path(fmt::format("static_nodes: the first {}", nodeset.static_count)));
   } else if (fixed) {
-    out_.mapped(fixed.mark, fixed.from, to(nodeset, "static_nodes: none"));
+    out_.mapped(fixed.mark, fixed.from, nodeset.path("static_nodes: none"));
   }
-  const std::string nodes = to(nodeset, fmt::format("nodes: {} in all", nodeset.node_count));
+  const std::string nodes = nodeset.path(fmt::format("nodes: {} in all", nodeset.node_count));
   if (dynamic) {
     out_.mapped(dynamic.mark, dynamic.from, nodes);
   } else {
@@ -396,7 +392,7 @@ void SlurmGcp::read_template(Block& block, NodesetDraft& nodeset) {
                       fmt::format("{}: {} is not a machine type", type.from, show(*type)));
   } else if (type) {
     nodeset.machine_type = *type;
-    out_.mapped(type.mark, type.from, to(nodeset, "machine_type: " + *type));
+    out_.mapped(type.mark, type.from, nodeset.path("machine_type: " + *type));
   }
   auto found = block.text("instance_template");
   if (!found) {
@@ -412,10 +408,10 @@ void SlurmGcp::read_template(Block& block, NodesetDraft& nodeset) {
   }
   nodeset.instance_template = std::move(name);
   out_.mapped(
-      found.mark, found.from, to(nodeset, "instance_template: " + nodeset.instance_template));
+      found.mark, found.from, nodeset.path("instance_template: " + nodeset.instance_template));
   if (nodeset.mode == Mode::BulkInsert) {
     out_.assumed(found.mark,
-                 to(nodeset, "instance_template"),
+                 nodeset.path("instance_template"),
                  "the toolkit's templates for bulk insert do not say FLEX_START: check it");
   }
 }
@@ -427,7 +423,7 @@ void SlurmGcp::read_zones(Block& block, NodesetDraft& nodeset) {
   if (one) zones.push_back(one);
   for (auto& zone : block.texts("zones")) zones.push_back(std::move(zone));
   nodeset.zones = good_zones(zones, out_);
-  for (const auto& zone : zones) out_.mapped(zone.mark, zone.from, to(nodeset, "zones: " + *zone));
+  for (const auto& zone : zones) out_.mapped(zone.mark, zone.from, nodeset.path("zones: " + *zone));
 
   const auto region = block.text("region");
   const auto subnetwork = block.text("subnetwork_self_link");
@@ -459,7 +455,7 @@ void SlurmGcp::read_zones(Block& block, NodesetDraft& nodeset) {
   if (const auto shape = block.text("zone_target_shape"); shape && *shape != "ANY_SINGLE_ZONE") {
     out_.no_equal(shape.mark, shape.from, "each request is served in one zone");
   } else if (shape) {
-    out_.mapped(shape.mark, shape.from, to(nodeset, "zones (each request is served in one zone)"));
+    out_.mapped(shape.mark, shape.from, nodeset.path("zones (each request is served in one zone)"));
   }
 }
 
@@ -476,14 +472,14 @@ void SlurmGcp::read_placement(Block& block, NodesetDraft& nodeset) {
   const auto topology = block.text("accelerator_topology");
   const bool is_on = enabled.value.value_or(true);
   std::string why_not = is_on ? why_not_placed(nodeset) : "enable_placement is false";
-  if (enabled && !is_on) out_.mapped(enabled.mark, enabled.from, to(nodeset, "placement: none"));
+  if (enabled && !is_on) out_.mapped(enabled.mark, enabled.from, nodeset.path("placement: none"));
   if (topology) {
     if (!is_topology(*topology)) why_not = "a topology is like 4x4";
     if (why_not.empty()) {
       nodeset.placement.accelerator_topology = *topology;
       out_.mapped(topology.mark,
                   topology.from,
-                  to(nodeset, "placement.accelerator_topology: " + *topology));
+                  nodeset.path("placement.accelerator_topology: " + *topology));
       why_not = "accelerator_topology says more";
     } else {
       out_.no_equal(topology.mark, topology.from, why_not);
@@ -493,18 +489,18 @@ void SlurmGcp::read_placement(Block& block, NodesetDraft& nodeset) {
     nodeset.placement.max_distance = static_cast<int>(*distance);
     out_.mapped(distance.mark,
                 distance.from,
-                to(nodeset, fmt::format("placement.max_distance: {}", *distance)));
+                nodeset.path(fmt::format("placement.max_distance: {}", *distance)));
   } else if (distance) {
     out_.no_equal(distance.mark, distance.from, why_not.empty() ? "from 1 to 3" : why_not);
   }
   if (!enabled && !nodeset.placement.is_wanted() && why_not.empty()) {
     out_.assumed(block.mark(),
-                 to(nodeset, "placement: none"),
+                 nodeset.path("placement: none"),
                  "the toolkit places VMs unless enable_placement is false, but names no distance");
   }
   if (!enabled || !is_on) return;
   if (nodeset.placement.is_wanted()) {
-    out_.mapped(enabled.mark, enabled.from, to(nodeset, "placement"));
+    out_.mapped(enabled.mark, enabled.from, nodeset.path("placement"));
   } else {
     out_.no_equal(
         enabled.mark,
@@ -547,7 +543,7 @@ void SlurmGcp::read_nodeset(const Found& found) {
     nodeset.prefix = nodeset.name;
     out_.assumed(
         found.mark,
-        to(nodeset, fmt::format("nodes: {}-…", nodeset.prefix)),
+        nodeset.path(fmt::format("nodes: {}-…", nodeset.prefix)),
         "the toolkit calls its nodes CLUSTER-NODESET-N, and the cluster is not named here: "
         "give --cluster");
   } else {

@@ -58,10 +58,6 @@ class Vertex {
   void read_zone(Block& block, NodesetDraft& nodeset);
   void report_rest(const Block& block);
 
-  [[nodiscard]] std::string to(const NodesetDraft& nodeset, std::string_view setting) const {
-    return fmt::format("nodesets.{}.{}", nodeset.name, setting);
-  }
-
   const ImportOptions& options_;
   Import& out_;
   Source source_;
@@ -125,19 +121,18 @@ bool Vertex::read_counts(Block& block, NodesetDraft& nodeset) {
   }
   if (most) {
     out_.mapped(
-        most.mark, most.from, to(nodeset, fmt::format("nodes: {} in all", nodeset.node_count)));
+        most.mark, most.from, nodeset.path(fmt::format("nodes: {} in all", nodeset.node_count)));
   } else {
     out_.assumed(scaling->mark(),
-                 to(nodeset, fmt::format("nodes: {} in all", nodeset.node_count)),
+                 nodeset.path(fmt::format("nodes: {} in all", nodeset.node_count)),
                  "max_node_count is not said");
   }
   if (least) {
     out_.mapped(least.mark,
                 least.from,
-                to(nodeset,
-                   nodeset.static_count > 0
-                       ? fmt::format("static_nodes: the first {}", nodeset.static_count)
-                       : std::string("static_nodes: none")));
+                nodeset.path(nodeset.static_count > 0
+                                 ? fmt::format("static_nodes: the first {}", nodeset.static_count)
+                                 : std::string("static_nodes: none")));
   }
   report_rest(*scaling);
   return true;
@@ -154,7 +149,7 @@ void Vertex::read_duration(Block& block, NodesetDraft& nodeset) {
   }
   if (duration) nodeset.max_run_duration = std::max(*duration, kMinRunDuration);
   const std::string text =
-      to(nodeset, "dws_flex.max_run_duration: " + format_duration(nodeset.max_run_duration));
+      nodeset.path("dws_flex.max_run_duration: " + format_duration(nodeset.max_run_duration));
   if (duration && *duration >= kMinRunDuration) {
     out_.mapped(duration.mark, duration.from, text);
   } else if (duration) {
@@ -163,7 +158,7 @@ void Vertex::read_duration(Block& block, NodesetDraft& nodeset) {
     out_.assumed(block.mark(), text, "Vertex's default");
   }
   out_.assumed(block.mark(),
-               to(nodeset, "dws_flex.use_job_duration: false"),
+               nodeset.path("dws_flex.use_job_duration: false"),
                "as on Vertex; true, our default, ends VMs with the job's time limit");
 }
 
@@ -175,7 +170,7 @@ bool Vertex::read_machine(Block& block, NodesetDraft& nodeset) {
                       fmt::format("{}: {} is not a machine type", type.from, show(*type)));
   } else if (type) {
     nodeset.machine_type = *type;
-    out_.mapped(type.mark, type.from, to(nodeset, "machine_type: " + *type));
+    out_.mapped(type.mark, type.from, nodeset.path("machine_type: " + *type));
   }
   bool is_good = true;
   if (auto affinity = machine->section("reservation_affinity")) {
@@ -199,7 +194,7 @@ void Vertex::read_zone(Block& block, NodesetDraft& nodeset) {
   const auto zone = block.text("zone");
   nodeset.zones = good_zones({zone}, out_);
   if (nodeset.zones.empty()) return;
-  out_.mapped(zone.mark, zone.from, to(nodeset, "zones: " + *zone));
+  out_.mapped(zone.mark, zone.from, nodeset.path("zones: " + *zone));
   if (out_.draft.region.empty()) out_.draft.region = region_of(*zone);
   if (region_of(*zone) == out_.draft.region) return;
   out_.problems.add(
@@ -224,7 +219,7 @@ void Vertex::read_pool(Block& block) {
   nodeset.prefix = options_.cluster.empty() ? nodeset.name
                                             : fmt::format("{}-{}", options_.cluster, nodeset.name);
   out_.assumed(block.mark(),
-               to(nodeset, fmt::format("nodes: {}-…", nodeset.prefix)),
+               nodeset.path(fmt::format("nodes: {}-…", nodeset.prefix)),
                "the names of the nodes in slurm.conf are yours to choose");
   if (!read_counts(block, nodeset) || !read_machine(block, nodeset)) return;
   read_duration(block, nodeset);

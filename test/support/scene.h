@@ -11,6 +11,8 @@
 #include <slurm/slurm.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,14 @@ inline std::vector<NodeName> names_in(const std::string& hostlist) {
   const auto names = expand_hostlist(hostlist);
   return *names;
 }
+
+/// For texts with a time of day in them: make one before anything else.
+struct Utc {
+  Utc() {
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+  }
+};
 
 class Scene {
  public:

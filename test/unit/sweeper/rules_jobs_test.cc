@@ -12,13 +12,6 @@ using namespace flex::test;
 
 namespace {
 
-struct Utc {
-  Utc() {
-    ::setenv("TZ", "UTC", 1);
-    ::tzset();
-  }
-};
-
 /// 2027-01-15T08:00:00Z is the scene's time.
 const Utc kUtc;
 

@@ -15,13 +15,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Utc {
-  Utc() {
-    ::setenv("TZ", "UTC", 1);
-    ::tzset();
-  }
-};
-
 /// 2027-01-15T08:00:00Z is the scene's time.
 const Utc kUtc;
 
