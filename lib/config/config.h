@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/core/domain.h"
+#include "lib/core/job_wish.h"
 #include "lib/core/names.h"
 
 #include <csignal>
@@ -17,13 +18,8 @@ namespace flex {
 
 using namespace std::chrono_literals;
 
-/// Google's limits of a Flex Start VM's life.
-inline constexpr Seconds kMinRunDuration = 10min;
-inline constexpr Seconds kMaxRunDuration = 7 * 24h;
-
 enum class Mode { Queued, Individual, BulkInsert };
 enum class MigScope { Nodeset, Job };
-enum class OnTimeout { Requeue, Hold };
 
 /// The shortest life of a VM that bulkInsert makes.
 inline constexpr Seconds kMinBulkDuration = 30s;

@@ -216,8 +216,11 @@ constexpr Nodeset kNodeset[] = {
      }},
     {"on_timeout",
      [](Reader& r, const Setting& s, NodesetConfig& c) {
-       r.choice<OnTimeout>(
-           s, {{"requeue", OnTimeout::Requeue}, {"hold", OnTimeout::Hold}}, c.on_timeout);
+       r.choice<OnTimeout>(s,
+                           {{"requeue", OnTimeout::Requeue},
+                            {"hold", OnTimeout::Hold},
+                            {"cancel", OnTimeout::Cancel}},
+                           c.on_timeout);
      }},
     {"boot_timeout",
      [](Reader& r, const Setting& s, NodesetConfig& c) {

@@ -16,6 +16,10 @@ namespace flex {
 using Seconds = std::chrono::seconds;
 using TimePoint = std::chrono::sys_seconds;
 
+/// Google's limits of a Flex Start VM's life.
+inline constexpr Seconds kMinRunDuration = std::chrono::minutes{10};
+inline constexpr Seconds kMaxRunDuration = std::chrono::hours{7 * 24};
+
 // ---- Slurm
 // -------------------------------------------------------------------------------------------------------
 

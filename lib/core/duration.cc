@@ -139,6 +139,14 @@ Result<Seconds> parse_duration(std::string_view text) {
   return parse_units(text);
 }
 
+Result<Seconds> parse_job_time(std::string_view text) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos)
+    return parse_duration(text);
+  const auto minutes = number(text);
+  if (!minutes || *minutes > kLongest / 60) return bad(text, "longer than ten years");
+  return Seconds{*minutes * 60};
+}
+
 std::string format_duration(Seconds value) {
   const std::int64_t seconds = value.count();
   if (seconds != 0 && seconds % 86400 == 0) return fmt::format("{}d", seconds / 86400);

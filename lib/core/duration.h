@@ -15,6 +15,10 @@ namespace flex {
 /// else is Invalid with the reason. Never truncated, never overflowed.
 [[nodiscard]] Result<Seconds> parse_duration(std::string_view text);
 
+/// As in `sbatch --time`: a bare number is minutes; `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`,
+/// `D-HH:MM:SS`, and with a unit as above. The same limits.
+[[nodiscard]] Result<Seconds> parse_job_time(std::string_view text);
+
 /// The shortest exact spelling in one unit: "7d", "90m", "15300s".
 [[nodiscard]] std::string format_duration(Seconds value);
 
