@@ -12,8 +12,8 @@
 namespace flex {
 
 struct Patience {
-  Seconds limit{};              ///< 0: for ever
-  bool is_own_limit = false;    ///< the job's own, not the nodeset's
+  Seconds limit{};            ///< 0: for ever
+  bool is_own_limit = false;  ///< the job's own, not the nodeset's
   OnTimeout then = OnTimeout::Requeue;
 
   [[nodiscard]] bool is_over(Seconds waited) const { return limit > Seconds{0} && waited >= limit; }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// node_note: a node's extra says when its VM ends, for the plugin on the node, and which nodeset and
-// request it is of. Taken away when the VM is gone.
-#include "lib/core/node_lease.h"
-
+// node_note: a node's extra says when its VM ends, for the plugin on the node, and which nodeset
+// and request it is of. Taken away when the VM is gone.
 #include "lib/core/duration.h"
+#include "lib/core/node_lease.h"
 #include "lib/fleet/groups.h"
 #include "sweeper/rules.h"
 
@@ -38,8 +37,7 @@ class Requests {
     is_read_ = true;
     for (const SweptGroup& group : shot_.groups) {
       for (const ResizeRequest& request : group.requests) {
-        const bool may_have_made =
-            request.is_active() || request.state == RequestState::Succeeded;
+        const bool may_have_made = request.is_active() || request.state == RequestState::Succeeded;
         if (!may_have_made || !is_our_request(request)) continue;
         for (const NodeName& node : request.nodes) {
           const ResizeRequest*& newest = by_node_[{&group, node}];

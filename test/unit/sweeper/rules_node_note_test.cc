@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeper/node_extra.h"
-
 #include "test/support/catch.h"
 #include "test/support/scene.h"
 
@@ -75,7 +74,8 @@ TEST_CASE("node_note: taken away when the VM is gone, written anew for the next 
 }
 
 TEST_CASE("with_lease: what others wrote stays") {
-  const NodeLease lease{.end = TimePoint{Seconds{1'800'009'000}}, .nodeset = "a", .request = "j7-x"};
+  const NodeLease lease{
+      .end = TimePoint{Seconds{1'800'009'000}}, .nodeset = "a", .request = "j7-x"};
   NodeLease next = lease;
   next.request = "j8-y";
   const std::string other = "flex(end=1800009000,nodeset=a,request=j8-y)";
