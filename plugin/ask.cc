@@ -3,9 +3,11 @@
 
 #include "lib/core/descriptor.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <fcntl.h>
 #include <poll.h>
@@ -120,16 +122,17 @@ std::optional<std::string> read_answer(int fd, Deadline deadline) {
   return std::nullopt;
 }
 
-/// It was killed, but a process in the middle of a dead disk's call ends when that does: then it is
-/// left to whoever waits for the parent's children.
-void reap(pid_t child) {
+/// Kills it if it is still there, and waits for it, by its number: the host has children of its
+/// own, and may have waited for ours already. A process inside a dead disk's call ends when that
+/// does; it is then left to the host.
+void end_child(pid_t child) {
   constexpr milliseconds kPatience{200};
   const Deadline deadline = Clock::now() + kPatience;
-  for (;;) {
+  for (bool is_killed = false;; is_killed = true) {
     const pid_t found = ::waitpid(child, nullptr, WNOHANG);
     if (found < 0 && errno == EINTR) continue;
-    // ECHILD: somebody else waited for it.
     if (found != 0 || Clock::now() > deadline) return;
+    if (!is_killed) ::kill(child, SIGKILL);
     std::this_thread::sleep_for(milliseconds{1});
   }
 }
@@ -137,8 +140,8 @@ void reap(pid_t child) {
 }  // namespace
 
 std::optional<std::string> ask_child(const std::function<std::string()>& work, Deadline deadline) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
   const Descriptor from_child(ends[0]);
   pid_t child = -1;
   {
@@ -149,8 +152,7 @@ std::optional<std::string> ask_child(const std::function<std::string()>& work, D
   }
   if (child < 0) return std::nullopt;
   auto text = read_answer(from_child.get(), deadline);
-  ::kill(child, SIGKILL);
-  reap(child);
+  end_child(child);
   return text;
 }
 

@@ -26,15 +26,19 @@ Error failed(ErrorKind kind, const std::string& path, const std::string& why) {
 }
 
 Error failed(const std::string& path) {
-  return failed(
-      ErrorKind::Denied, path, std::error_code(errno, std::generic_category()).message());
+  const int number = errno;
+  return failed(number == ENOENT ? ErrorKind::NotFound : ErrorKind::Denied,
+                path,
+                std::error_code(number, std::generic_category()).message());
 }
 
 /// A descriptor of the directory, which nobody but us can have put anything in.
 Result<int> open_directory(const std::string& path) {
   Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (directory.get() < 0) return failed(path);
+
   struct stat seen {};
+
   if (::fstat(directory.get(), &seen) != 0) return failed(path);
   if (seen.st_uid != ::geteuid() || (seen.st_mode & kWritableByOthers) != 0)
     return failed(ErrorKind::Denied, path, "not slurmd's own, or others may write to it");
@@ -100,7 +104,8 @@ Result<std::string> read_or_ask(const CachePlace& place,
 
 Result<Done> remove_cached(const CachePlace& place) {
   const auto opened = open_directory(place.directory);
-  if (!opened) return errno == ENOENT ? Result<Done>(Done{}) : Result<Done>(opened.error());
+  if (!opened && opened.error().kind == ErrorKind::NotFound) return Done{};
+  if (!opened) return opened.error();
   const Descriptor directory(*opened);
   const std::string name = std::to_string(place.job);
   if (::unlinkat(directory.get(), name.c_str(), 0) != 0 && errno != ENOENT)

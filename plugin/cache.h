@@ -18,9 +18,9 @@ struct CachePlace {
 };
 
 /// What is in the job's file, else what `ask` says, which is then in it. Of several processes one
-/// asks and the others wait for it. The directory is made where there is none. Denied if it is
-/// somebody else's or others may write to it, Retry if another process still holds the file at the
-/// deadline.
+/// asks and the others wait for it. The directory is made where there is none, not its parents
+/// (NotFound). Denied if it is somebody else's or others may write to it, Retry if another process
+/// still holds the file at the deadline.
 [[nodiscard]] Result<std::string> read_or_ask(const CachePlace& place,
                                               Deadline deadline,
                                               const std::function<std::string()>& ask);

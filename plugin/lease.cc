@@ -38,7 +38,8 @@ NodeNames node_names() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   const char* node = std::getenv("SLURMD_NODENAME");
-  const std::string short_host = std::string(host.data()).substr(0, std::string(host.data()).find('.'));
+  const std::string short_host =
+      std::string(host.data()).substr(0, std::string(host.data()).find('.'));
   return {.node = node != nullptr ? node : short_host, .host = short_host};
 }
 
@@ -65,8 +66,7 @@ std::vector<std::string> node_lists(spank_t spank) {
   std::vector<std::string> lists;
   if (auto list = job_variable(spank, "SLURM_JOB_NODELIST")) lists.push_back(std::move(*list));
   for (int component = 0; component < kMostComponents; ++component) {
-    auto list =
-        job_variable(spank, "SLURM_JOB_NODELIST_HET_GROUP_" + std::to_string(component));
+    auto list = job_variable(spank, "SLURM_JOB_NODELIST_HET_GROUP_" + std::to_string(component));
     if (!list) break;
     lists.push_back(std::move(*list));
   }

@@ -6,6 +6,7 @@
 #include "plugin/options.h"
 #include "plugin/spank_api.h"
 
+#include <exception>
 #include <optional>
 #include <span>
 
@@ -47,7 +48,8 @@ int guarded(const char* what, Work work) {
   } catch (...) {
     slurm_error("flex-start: %s failed", what);
   }
-  return is_done || must_not_fail() ? ESPANK_SUCCESS : ESPANK_ERROR;
+  // ESPANK_ERROR is positive, and Slurm takes only what is below zero for a failure.
+  return is_done || must_not_fail() ? SLURM_SUCCESS : SLURM_ERROR;
 }
 
 /// Nothing if they are wrong.

@@ -97,7 +97,7 @@ NodesPtr load_one(std::string name) {
 /// of thousands of nodes at the same moment, would be too much for slurmctld.
 constexpr int kMostNodes = 64;
 
-/// Slurm's own patience is a hundred times ours.
+/// Slurm waits ten seconds for an answer, or as long as the site says.
 void hurry() {
   constexpr std::uint16_t kSeconds = 2;
   if (&slurm_conf != nullptr) slurm_conf.msg_timeout = std::min(slurm_conf.msg_timeout, kSeconds);
