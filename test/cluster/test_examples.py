@@ -15,6 +15,8 @@ HERE = Path(__file__).resolve().parent
 ETC = HERE.parent.parent / "etc"
 STAY = {"SuspendTime": "3600"}
 NODESETS = [Nodeset("a3u", 7, partition=STAY), Nodeset("h4d", 1, partition=STAY)]
+# Jobs are looked at long after their end.
+SLURM = ["JobSubmitPlugins=lua", "MinJobAge=3600"]
 PIECES = {f"{task}-{piece}" for task in (0, 1) for piece in (1, 2, 3)}
 
 
@@ -28,7 +30,7 @@ def without_plugin(script):
 def cluster(build):
     stand_in = HERE / "harness" / "stand_in.py"
     programs = {"ResumeProgram": (stand_in, "resume"), "SuspendProgram": (stand_in, "suspend")}
-    cluster = Cluster(NODESETS, build=build, programs=programs, slurm_extra=["JobSubmitPlugins=lua"], cred_expire=5)
+    cluster = Cluster(NODESETS, build=build, programs=programs, slurm_extra=SLURM, cred_expire=5)
     box = cluster.sandbox
     box.write("etc/job_submit.lua", (ETC / "job_submit.lua.example").read_text(encoding="utf-8"))
     box.write("out/train.py", (ETC / "examples" / "train.py").read_text(encoding="utf-8"))
@@ -92,9 +94,12 @@ def jobs(cluster):
     (f"flex(run={'9' * 10_000})", f"run={'9' * 40}...: not a time;")])
 def test_a_bad_word_is_refused_with_a_sentence_and_nothing_is_submitted(cluster, jobs, comment, sentence):
     before = queue(cluster)
-    for command in (("sbatch", "--wrap", "exit 0"), ("srun", "true"), ("salloc", "true")):
-        done = cluster.slurm(command[0], "--partition=h4d", f"--comment={comment}", *command[1:], check=False)
-        assert done.returncode != 0 and f"flex: {sentence}" in done.stderr, (command, done)
+    commands = [("sbatch", "--comment", "--wrap=exit 0"), ("srun", "--comment", "true"), ("salloc", "--comment", "true")]
+    if cluster.version >= (23, 2):
+        commands.append(("sbatch", "--extra", "--wrap=exit 0"))
+    for program, option, rest in commands:
+        done = cluster.slurm(program, "--partition=h4d", f"{option}={comment}", rest, check=False)
+        assert done.returncode != 0 and f"flex: {sentence}" in done.stderr, (program, option, done)
     assert queue(cluster) == before
 
 
