@@ -17,7 +17,8 @@ from .sandbox import PATH, Sandbox
 HERE = Path(__file__).resolve().parent
 ZONES = ("us-central1-a",)
 # Short enough for a test; merged with what the test itself sets.
-SWEEPER = {"interval": "1s", "orphan_grace": "2s", "empty_mig_grace": "3s", "finished_request_grace": "20s"}
+SWEEPER = {"interval": "1s", "orphan_grace": "2s", "empty_mig_grace": "3s", "finished_request_grace": "20s",
+           "note_interval": "1s"}
 # Values of these keys run to the end of their line in scontrol's output.
 TO_LINE_END = {"AdminComment", "Comment", "SystemComment", "Command", "WorkDir", "StdErr", "StdIn",
                "StdOut", "OS", "Extra", "SubmitLine"}
