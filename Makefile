@@ -65,7 +65,8 @@ bench: bench-build
 
 # Jobs, dying VMs, lost replies, restarts; then nothing may be left. A failure is repeated with its SEED.
 soak: setup $(BUILD)/build.ninja
-	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator
+	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator \
+	  plugin/spank_flex_start.so
 	@python3 tools/soak.py --build $(BUILD) --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 install: build
