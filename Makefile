@@ -27,7 +27,8 @@ build: setup $(BUILD)/build.ninja
 
 # Without the tests, which take most of a build.
 demo: setup $(BUILD)/build.ninja
-	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator
+	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator \
+	  plugin/spank_flex_start.so timeleft/flex-timeleft
 	@python3 tools/demo.py --build $(BUILD)
 
 test: build

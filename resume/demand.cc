@@ -10,12 +10,16 @@ namespace flex {
 
 namespace {
 
+/// How long it needs its VMs: what it asks for, else its limit.
+Seconds need_of(const Job& job) {
+  return wish_of(job).run.value_or(job.time_limit.value_or(Seconds::max()));
+}
+
 /// Longest first; jobs without a limit are the longest. Equal ones by id, so that the same input
 /// gives the same plan.
 bool outlives(const Job& left, const Job& right) {
-  constexpr Seconds kForever = Seconds::max();
-  const Seconds left_limit = left.time_limit.value_or(kForever);
-  const Seconds right_limit = right.time_limit.value_or(kForever);
+  const Seconds left_limit = need_of(left);
+  const Seconds right_limit = need_of(right);
   return left_limit != right_limit ? left_limit > right_limit : left.id < right.id;
 }
 

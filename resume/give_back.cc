@@ -73,7 +73,7 @@ class GiveBack {
   void tell_capped(const CappedJob& capped) {
     const auto found = jobs_.find(capped.job);
     if (found == jobs_.end() || given_back_.contains(capped.job)) return;
-    tell(*found->second, note_capped(capped.time_limit, capped.run));
+    tell(*found->second, capped.note);
   }
 
   void power_down() {

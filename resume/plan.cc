@@ -131,12 +131,11 @@ class Planner {
     holdings_[ask.nodeset].used.insert(ask.nodes.begin(), ask.nodes.end());
     bool is_told = false;
     for (const Route& route : routes_of(nodeset, options_.step)) {
-      const RunDuration duration = run_duration(
-          nodeset, ask.job == nullptr ? std::nullopt : ask.job->time_limit, route.mode);
-      if (duration.is_capped && ask.job->time_limit && !is_told) {
-        is_told = true;
-        plan_.capped.push_back(
-            {.job = ask.id(), .time_limit = *ask.job->time_limit, .run = duration.run});
+      const RunDuration duration = run_duration(nodeset, ask.job, route.mode);
+      if (ask.job != nullptr && !is_told) {
+        std::string note = shortfall_note(duration, ask.job->time_limit);
+        is_told = !note.empty();
+        if (is_told) plan_.capped.push_back({.job = ask.id(), .note = std::move(note)});
       }
       if (route.mode == Mode::BulkInsert)
         add_bulk(ask, route, duration.run);

@@ -46,11 +46,10 @@ struct Refusal {
   Error error{};
 };
 
-/// A job whose VMs may end before its time limit.
+/// A job whose VMs may end before its time limit, or at another time than it asked for.
 struct CappedJob {
   JobId job = 0;
-  Seconds time_limit{};
-  Seconds run{};
+  std::string note{};  ///< for its author
 };
 
 struct ResumePlan {

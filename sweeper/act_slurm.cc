@@ -4,9 +4,11 @@
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/act.h"
+#include "sweeper/node_extra.h"
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -54,6 +56,11 @@ class SlurmActor {
              requeue->hold ? actor_.scheduler.requeue_and_hold(requeue->job)
                            : actor_.scheduler.requeue(requeue->job));
       // Its nodes are idle now, which is no news.
+    } else if (const auto* cancel = std::get_if<CancelJob>(&action.what)) {
+      if (any_changed(cancel->nodes)) return postpone(action);
+      finish(action, actor_.scheduler.cancel_job(cancel->job));
+    } else if (const auto* note = std::get_if<NoteLease>(&action.what)) {
+      note_lease(action, *note);
     } else if (const auto* update = std::get_if<UpdateNodes>(&action.what)) {
       update_nodes(action, *update);
     } else if (const auto* warn = std::get_if<WarnJob>(&action.what)) {
@@ -93,6 +100,7 @@ class SlurmActor {
   static bool touches_slurm(const Action& action) {
     return std::holds_alternative<GiveJobBack>(action.what) ||
            std::holds_alternative<RequeueJob>(action.what) ||
+           std::holds_alternative<CancelJob>(action.what) ||
            std::holds_alternative<UpdateNodes>(action.what) || moves_nothing(action);
   }
 
@@ -100,6 +108,7 @@ class SlurmActor {
   static bool moves_nothing(const Action& action) {
     return std::holds_alternative<TellJob>(action.what) ||
            std::holds_alternative<WarnJob>(action.what) ||
+           std::holds_alternative<NoteLease>(action.what) ||
            std::holds_alternative<SetReservation>(action.what) ||
            std::holds_alternative<DeleteReservation>(action.what);
   }
@@ -108,7 +117,9 @@ class SlurmActor {
   static int order(const Action& action) {
     if (moves_nothing(action)) return 0;
     if (std::holds_alternative<GiveJobBack>(action.what)) return 1;
-    if (std::holds_alternative<RequeueJob>(action.what)) return 2;
+    if (std::holds_alternative<RequeueJob>(action.what) ||
+        std::holds_alternative<CancelJob>(action.what))
+      return 2;
     return kNodes;
   }
 
@@ -200,6 +211,27 @@ class SlurmActor {
     actor_.memory.notes[warn.job] = actor_.shot.now;
   }
 
+  /// Others write there, too: what they have written by now stays.
+  void note_lease(const Action& action, const NoteLease& note) {
+    if (extras_.empty()) {
+      const auto nodes = actor_.scheduler.load_nodes();
+      if (!nodes) {
+        finish(action, nodes.error());
+        return;
+      }
+      for (const Node& node : *nodes) extras_[node.name] = node.extra;
+    }
+    std::map<std::string, std::vector<NodeName>> by_text;
+    for (const NodeName& name : note.nodes) {
+      const auto found = extras_.find(name);
+      if (found == extras_.end()) continue;
+      std::string text = with_lease(found->second, note.lease);
+      if (text != found->second) by_text[std::move(text)].push_back(name);
+    }
+    for (const auto& [text, nodes] : by_text)
+      finish(action, actor_.scheduler.set_node_extra(nodes, text));
+  }
+
   /// Whatever has become of it since the look: in the end it is there with these nodes.
   Result<Done> set_reservation(const SetReservation& set) {
     Scheduler& slurm = actor_.scheduler;
@@ -280,6 +312,7 @@ class SlurmActor {
   ActReport& report_;
   std::unordered_set<NodeName> changed_{};
   std::set<JobId> requeued_{};
+  std::unordered_map<NodeName, std::string> extras_{};  ///< as slurmctld has them now
   Demand refused_{};
   std::vector<Refusal> refusals_{};
   bool is_away_ = false;

@@ -43,6 +43,8 @@ std::string_view to_string(Rule rule) {
       return "finished_request";
     case Rule::JobNote:
       return "job_note";
+    case Rule::NodeNote:
+      return "node_note";
     case Rule::LeaseEnd:
       return "lease_end";
     case Rule::UnhealthyNode:
@@ -70,6 +72,10 @@ std::string_view kind_text(const Action& action) {
             [](const UpdateNodes& update) -> std::string_view { return to_string(update.request); },
             [](const RequeueJob& requeue) -> std::string_view {
               return requeue.hold ? "requeue_and_hold" : "requeue";
+            },
+            [](const CancelJob&) -> std::string_view { return "cancel_job"; },
+            [](const NoteLease& note) -> std::string_view {
+              return note.lease ? "write_extra" : "clear_extra";
             },
             [](const TellJob&) -> std::string_view { return "comment"; },
             [](const WarnJob&) -> std::string_view { return "warn_job"; },
@@ -101,6 +107,8 @@ std::vector<NodeName> nodes_of(const Action& action) {
                           [](const GiveJobBack& back) { return back.job.nodes; },
                           [](const UpdateNodes& update) { return update.nodes; },
                           [](const RequeueJob& requeue) { return requeue.nodes; },
+                          [](const CancelJob& cancel) { return cancel.nodes; },
+                          [](const NoteLease& note) { return note.nodes; },
                           [](const TellJob&) { return Nodes{}; },
                           [](const WarnJob&) { return Nodes{}; },
                           [](const SetReservation& set) { return set.reservation.nodes; },
@@ -113,6 +121,7 @@ JobId job_of(const Action& action) {
   if (const auto* cancel = std::get_if<CancelRequest>(&action.what)) return cancel->job;
   if (const auto* back = std::get_if<GiveJobBack>(&action.what)) return back->job.job.id;
   if (const auto* requeue = std::get_if<RequeueJob>(&action.what)) return requeue->job;
+  if (const auto* cancel = std::get_if<CancelJob>(&action.what)) return cancel->job;
   if (const auto* tell = std::get_if<TellJob>(&action.what)) return tell->job;
   if (const auto* warn = std::get_if<WarnJob>(&action.what)) return warn->job;
   if (const auto* ask = std::get_if<AskForNodes>(&action.what);

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "lib/core/domain.h"
+#include "lib/core/node_lease.h"
 #include "lib/slurm/scheduler.h"
 #include "resume/demand.h"
 #include "resume/plan.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,6 +29,7 @@ enum class Rule {
   EmptyMig,
   FinishedRequest,
   JobNote,
+  NodeNote,
   LeaseEnd,
   UnhealthyNode,
   UnusedPolicy,
@@ -86,6 +89,17 @@ struct RequeueJob {
   std::vector<NodeName> nodes{};  ///< where it was; if they have changed it is left alone
 };
 
+struct CancelJob {
+  JobId job = 0;
+  std::vector<NodeName> nodes{};  ///< where it was; if they have changed it is left alone
+};
+
+/// What the nodes' extra says of their VMs; what others wrote there stays.
+struct NoteLease {
+  std::vector<NodeName> nodes{};
+  std::optional<NodeLease> lease{};  ///< none: the VMs are gone
+};
+
 struct TellJob {
   JobId job = 0;
   std::string comment{};  ///< the whole AdminComment
@@ -123,6 +137,8 @@ using ActionKind = std::variant<CancelRequest,
                                 GiveJobBack,
                                 UpdateNodes,
                                 RequeueJob,
+                                CancelJob,
+                                NoteLease,
                                 TellJob,
                                 WarnJob,
                                 SetReservation,

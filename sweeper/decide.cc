@@ -37,6 +37,7 @@ constexpr void (*kRules[])(Round&) = {
     empty_mig,
     unused_policy,
     job_note,
+    node_note,
 };
 
 // clang-format on

@@ -120,6 +120,7 @@ void take_turns(Round& round);
 void finished_request(Round& round);
 void empty_mig(Round& round);
 void job_note(Round& round);
+void node_note(Round& round);
 void surplus_request(Round& round);
 void stockout(Round& round);
 void resubmit(Round& round);

@@ -28,7 +28,7 @@ SECONDS = (MINUTES + MARGIN) * 60
 ZONE = "us-central1-a"
 QUEUE_SECONDS = 10
 PROGRAMS = ("resume/flex-resume", "suspend/flex-suspend", "sweeper/flex-sweeper",
-            "emulator/flex-gce-emulator")
+            "emulator/flex-gce-emulator", "plugin/spank_flex_start.so", "timeleft/flex-timeleft")
 # Short enough to watch; the defaults are 15 s, 3 min, 10 min and an hour.
 SWEEPER = {"interval": "1s", "orphan_grace": "3s", "empty_mig_grace": "6s", "finished_request_grace": "1h"}
 READS = ("list", "aggregatedList", "get", "listManagedInstances", "wait")
@@ -61,7 +61,8 @@ class Demo:
                                  eta_seconds=QUEUE_SECONDS)
         self.nodeset = Nodeset("gpu", NODES, {"zones": [ZONE]}, {"ResumeTimeout": "300"})
         self.cluster = Cluster([self.nodeset], build=build, emulator=self.emulator, name="demo",
-                               log_level="info", sweeper=True, flex_extra={"sweeper": SWEEPER})
+                               log_level="info", sweeper=True, flex_extra={"sweeper": SWEEPER},
+                               plugin=["optional"])
         self.job = 0
         self.journal = []
         self.times = {}
@@ -118,6 +119,7 @@ class Demo:
         show, cluster = self.show, self.cluster
         show.title("A private Slurm and a local Compute Engine")
         cluster.start()
+        cluster.sandbox.install(cluster.build / "timeleft" / "flex-timeleft")
         version = ".".join(map(str, (cluster.version[0], f"{cluster.version[1]:02d}")))
         show.say(f"Slurm {version} runs as user {cluster.sandbox.account.pw_name} in {cluster.dir}; "
                  f"the emulator stands in for Google at {self.emulator.url}; flex-sweeper watches both.")
@@ -129,9 +131,10 @@ class Demo:
     def submit(self):
         show, cluster = self.show, self.cluster
         show.title("A user submits a job")
-        script = "srun sh -c 'echo hello from $SLURMD_NODENAME'; sleep 3"
+        script = "srun sh -c 'echo hello from $SLURMD_NODENAME'; flex-timeleft --human; sleep 3"
         show.command(f'sbatch --time=0:{MINUTES}:00 -N {NODES} --wrap "{script}"')
-        self.job = cluster.sbatch(f"--time=0:{MINUTES}:00", "-N", str(NODES), script=script)
+        self.job = cluster.sbatch(f"--time=0:{MINUTES}:00", "-N", str(NODES),
+                                  script=f"PATH={cluster.dir}/bin:$PATH; {script}")
         self.times["submitted"] = time.monotonic()
         show.say(f"Submitted batch job {self.job}")
         self.wait(lambda: cluster.job_state(self.job) == "CONFIGURING", 20, "the job to get its nodes")
@@ -193,12 +196,17 @@ class Demo:
         self.times["running"] = time.monotonic()
         self.wait(lambda: cluster.job_state(self.job) in ("COMPLETED", "FAILED"), 60, "the job to end")
         self.times["ended"] = time.monotonic()
-        lines = sorted(cluster.output(self.job).split("\n"))
-        for line in filter(None, lines):
+        lines = list(filter(None, cluster.output(self.job).split("\n")))
+        hello = sorted(line for line in lines if line.startswith("hello"))
+        for line in hello:
             show.say(f"    {line}")
         self.check(cluster.job_state(self.job) == "COMPLETED", f"the job is {cluster.job_state(self.job)}")
         wanted = [f"hello from {node}" for node in self.nodeset.nodes]
-        self.check([line for line in lines if line] == wanted, f"the job's output is {lines}")
+        self.check(hello == wanted, f"the job's output is {lines}")
+        left = [line for line in lines if line not in hello]
+        self.check(len(left) == 1 and re.fullmatch(r"0:3\d:\d\d", left[0]), f"the job's output is {lines}")
+        show.say("The plugin has told the job when its VMs end: flex-timeleft --human says what a script could "
+                 f"still do before that, {left[0]}.")
         show.say(f"Job {self.job} is COMPLETED.")
 
     def suspend(self):

@@ -39,7 +39,8 @@ struct SweeperConfig {
   Seconds empty_mig_grace = 10min;
   Seconds finished_request_grace = 1h;
   std::size_t max_deletes_per_round = 200;
-  std::string state_dir{};  ///< full path; empty: StateSaveLocation/flex-start
+  Seconds note_interval = 60s;  ///< a waiting job's comment is written at most this often
+  std::string state_dir{};      ///< full path; empty: StateSaveLocation/flex-start
   std::string listen = "127.0.0.1:9762";
 };
 

@@ -81,6 +81,10 @@ constexpr Sweeper kSweeper[] = {
      [](Reader& r, const Setting& s, SweeperConfig& c) {
        r.duration(s, {1s, kYear}, c.finished_request_grace);
      }},
+    {"note_interval",
+     [](Reader& r, const Setting& s, SweeperConfig& c) {
+       r.duration(s, {1s, kYear}, c.note_interval);
+     }},
     {"max_deletes_per_round",
      [](Reader& r, const Setting& s, SweeperConfig& c) {
        r.number(s, {0, 100000}, c.max_deletes_per_round);

@@ -17,6 +17,9 @@ namespace {
 /// A comment is for people: the gist of a long message is in its beginning.
 constexpr std::size_t kMostReason = 160;
 
+/// How the word begins for a job whose VMs are there.
+constexpr std::string_view kRunning = "VMs end ";
+
 std::tm to_local(TimePoint time) {
   const std::time_t seconds = time.time_since_epoch().count();
   std::tm local{};
@@ -35,6 +38,20 @@ std::string clock_time(TimePoint time, TimePoint now) {
 /// What happens to the job when its VMs end.
 std::string_view fate(const Overrun& overrun) {
   return overrun.is_requeued ? "it will be requeued then" : "it ends then";
+}
+
+std::string_view words_of(Fate fate) {
+  switch (fate) {
+    case Fate::Requeued:
+      return "back in the queue";
+    case Fate::Held:
+      return "held, 'scontrol release' it to try again";
+    case Fate::Cancelled:
+      return "cancelled, submit it again to try again";
+    case Fate::Ended:
+      return "ended, it may not be requeued; submit it again to try again";
+  }
+  return {};
 }
 
 /// Every request waits for capacity; anything else is worth a word.
@@ -103,6 +120,12 @@ std::string note_capped(Seconds time_limit, Seconds run_duration) {
       format_slurm_time(run_duration));
 }
 
+std::string note_unmet_wish(Seconds wish, Seconds run_duration) {
+  return fmt::format("asked for VMs that live {}, but here they live {} from their start",
+                     format_slurm_time(wish),
+                     format_slurm_time(run_duration));
+}
+
 std::string note_refused(std::string_view why) {
   return fmt::format(
       "no VMs: {}. Held so that it does not loop; ask your admin, then 'scontrol release' it", why);
@@ -123,6 +146,7 @@ std::string note_waiting(const WaitingNote& note) {
                                  note.attempt);
   if (note.estimate)
     text += fmt::format(", Google estimates {}", clock_time(*note.estimate, note.now));
+  if (note.gives_up) text += fmt::format(", gives up at {}", clock_time(*note.gives_up, note.now));
   if (is_worth_telling(note.reason_code))
     text += (note.reason_code == "QUOTA_EXCEEDED" ? ": " : "; ") +
             reason_words(note.reason_code, note.reason);
@@ -130,7 +154,18 @@ std::string note_waiting(const WaitingNote& note) {
 }
 
 std::string note_running(TimePoint ends) {
-  return fmt::format("VMs end {}", local_time(ends));
+  return fmt::format("{}{}", kRunning, local_time(ends));
+}
+
+bool says_running(std::string_view comment) {
+  const std::size_t at = comment.rfind(kNotePrefix);
+  return at != std::string_view::npos &&
+         comment.substr(at + kNotePrefix.size()).starts_with(kRunning);
+}
+
+std::string note_ignored(const std::vector<std::string>& problems) {
+  return fmt::format("ignored: {}",
+                     shortened(fmt::format("{}", fmt::join(problems, "; ")), kMostReason));
 }
 
 std::string note_overrun(const Overrun& overrun) {
@@ -138,7 +173,7 @@ std::string note_overrun(const Overrun& overrun) {
                                                              local_time(*overrun.time_limit))
                                                : std::string{", and the job has no time limit"};
   return fmt::format(
-      "VMs end {}{}: {}; checkpoint before", local_time(overrun.ends), limit, fate(overrun));
+      "{}{}{}: {}; checkpoint before", kRunning, local_time(overrun.ends), limit, fate(overrun));
 }
 
 std::string note_warned(const Overrun& overrun) {
@@ -169,10 +204,11 @@ std::string note_refused_for_now(TimePoint next, std::string_view why) {
       "not queued yet: {}; the next try is at {}", shortened(why, kMostReason), local_time(next));
 }
 
-std::string note_provision_timeout(std::string_view limit, bool is_held) {
-  return fmt::format("no VMs within provision_timeout {}; {}",
-                     limit,
-                     is_held ? "held, 'scontrol release' it to try again" : "back in the queue");
+std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate) {
+  return fmt::format("no VMs within {} {}; {}",
+                     is_own_limit ? "the job's max-wait" : "provision_timeout",
+                     format_slurm_time(limit),
+                     words_of(fate));
 }
 
 std::string note_stopped(std::string_view nodeset, std::string_view why) {

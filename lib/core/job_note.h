@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flex {
 
@@ -23,6 +24,9 @@ inline constexpr std::string_view kNotePrefix = "flex: ";
 
 /// The VMs may end before the job's time limit does.
 [[nodiscard]] std::string note_capped(Seconds time_limit, Seconds run_duration);
+
+/// The nodeset does not allow the run duration that the job asked for.
+[[nodiscard]] std::string note_unmet_wish(Seconds wish, Seconds run_duration);
 
 /// "no VMs: <why>; the job is held, …": after a failure that trying again would not mend.
 [[nodiscard]] std::string note_refused(std::string_view why);
@@ -40,14 +44,21 @@ struct WaitingNote {
   std::optional<TimePoint> estimate{};  ///< Google's
   std::string reason_code{};            ///< why it still waits, as Google says
   std::string reason{};
+  std::optional<TimePoint> gives_up{};  ///< when nobody waits any longer
 };
 
-/// "waiting for 16 VMs in us-central1 since 14:02 (attempt 1), Google estimates 15:20"; other
-/// reasons than a lack of capacity follow: ": quota NVIDIA_H100_GPUS is used up (limit 8), …".
+/// "waiting for 16 VMs in us-central1 since 14:02 (attempt 1), Google estimates 15:20, gives up at
+/// 16:02"; other reasons than a lack of capacity follow: ": quota NVIDIA_H100_GPUS is used up
+/// (limit 8), …".
 [[nodiscard]] std::string note_waiting(const WaitingNote& note);
 
 /// "VMs end 2026-11-16T18:35".
 [[nodiscard]] std::string note_running(TimePoint ends);
+/// Whether this AdminComment says that the job's VMs are there.
+[[nodiscard]] bool says_running(std::string_view comment);
+
+/// "ignored: run=8d: too long, …": of what the job's author asked for.
+[[nodiscard]] std::string note_ignored(const std::vector<std::string>& problems);
 
 /// A job that would still run when its VMs end.
 struct Overrun {
@@ -75,8 +86,16 @@ struct Overrun {
 /// Google did not take the request; it is tried again.
 [[nodiscard]] std::string note_refused_for_now(TimePoint next, std::string_view why);
 
-/// provision_timeout is over.
-[[nodiscard]] std::string note_provision_timeout(std::string_view limit, bool is_held);
+/// What becomes of a job whose VMs did not come in time.
+enum class Fate {
+  Requeued,
+  Held,
+  Cancelled,
+  Ended,  ///< it can neither wait nor be requeued: salloc, srun, --no-requeue
+};
+
+/// It has waited for as long as the nodeset allows, or as it wanted to itself.
+[[nodiscard]] std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate);
 
 /// The nodeset does not boot.
 [[nodiscard]] std::string note_stopped(std::string_view nodeset, std::string_view why);

@@ -36,7 +36,9 @@ Result<Seconds> parse_time_in(std::string_view name,
       fmt::format("{} from {} to {}", what, format_duration(shortest), format_duration(longest));
   const auto time = parse_job_time(value);
   if (!time)
-    return refused(name, value, fmt::format("not a time; write minutes, 90m, 4h, 2d or D-HH:MM:SS, {}", range));
+    return refused(name,
+                   value,
+                   fmt::format("not a time; write minutes, 90m, 4h, 2d or D-HH:MM:SS, {}", range));
   if (*time < shortest) return refused(name, value, fmt::format("too short, {}", range));
   if (*time > longest) return refused(name, value, fmt::format("too long, {}", range));
   return *time;
@@ -69,9 +71,10 @@ void fill(JobWish& wish, const JobWish& other) {
 }
 
 std::string write_wish(const JobWish& wish) {
-  return write_token({{"run", wish.run ? format_duration(*wish.run) : std::string{}},
-                      {"wait", wish.wait ? format_duration(*wish.wait) : std::string{}},
-                      {"ontimeout", std::string(wish.on_timeout ? to_string(*wish.on_timeout) : "")}});
+  return write_token(
+      {{"run", wish.run ? format_duration(*wish.run) : std::string{}},
+       {"wait", wish.wait ? format_duration(*wish.wait) : std::string{}},
+       {"ontimeout", std::string(wish.on_timeout ? to_string(*wish.on_timeout) : "")}});
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 namespace flex {
 
 struct NodeLease {
-  TimePoint end{};          ///< Google's terminationTimestamp
+  TimePoint end{};  ///< Google's terminationTimestamp
   std::string nodeset{};
-  std::string request{};    ///< that made the VM; empty: none is known
+  std::string request{};  ///< that made the VM; empty: none is known
 
   friend bool operator==(const NodeLease&, const NodeLease&) = default;
 };

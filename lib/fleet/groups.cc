@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/fleet/groups.h"
 
+#include "lib/core/job_note.h"
 #include "lib/fleet/routes.h"
 #include "lib/slurm/hostlist.h"
 
@@ -97,13 +98,29 @@ RunDuration run_duration(const NodesetConfig& nodeset,
                          const std::optional<Seconds>& time_limit,
                          Mode mode) {
   const Seconds longest = nodeset.dws_flex.max_run_duration;
-  if (!time_limit || !nodeset.dws_flex.use_job_duration)
-    return {.run = longest, .is_capped = false};
+  if (!time_limit || !nodeset.dws_flex.use_job_duration) return {.run = longest};
   const Seconds wanted = *time_limit + nodeset.run_duration_margin;
   const bool is_capped = wanted > longest;
   if (mode == Mode::Individual) return {.run = longest, .is_capped = is_capped};
   const Seconds shortest = mode == Mode::BulkInsert ? kMinBulkDuration : kMinRunDuration;
   return {.run = std::min(std::max(wanted, shortest), longest), .is_capped = is_capped};
+}
+
+RunDuration run_duration(const NodesetConfig& nodeset, const Job* job, Mode mode) {
+  if (job == nullptr) return run_duration(nodeset, std::nullopt, mode);
+  const auto wish = wish_of(*job).run;
+  if (!wish) return run_duration(nodeset, job->time_limit, mode);
+  const Seconds longest = nodeset.dws_flex.max_run_duration;
+  const bool is_free = nodeset.dws_flex.use_job_duration && mode != Mode::Individual;
+  RunDuration duration{.run = is_free ? std::min(*wish, longest) : longest};
+  if (duration.run != *wish) duration.unmet_wish = wish;
+  return duration;
+}
+
+std::string shortfall_note(const RunDuration& duration, const std::optional<Seconds>& time_limit) {
+  if (duration.unmet_wish) return note_unmet_wish(*duration.unmet_wish, duration.run);
+  if (duration.is_capped && time_limit) return note_capped(*time_limit, duration.run);
+  return {};
 }
 
 }  // namespace flex

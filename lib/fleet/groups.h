@@ -60,10 +60,12 @@ struct RequestWay {
 /// For requests whose nodes Google does not list: those of their descriptions.
 void fill_nodes(std::vector<ResizeRequest>& requests);
 
-/// How long the VMs for a job may live, and whether that may be too short for it.
+/// How long the VMs for a job may live, and whether that is other than it would need.
 struct RunDuration {
   Seconds run{};
   bool is_capped = false;  ///< TimeLimit + margin is more than the nodeset allows
+  std::optional<Seconds>
+      unmet_wish{};  ///< the job asked for this, which the nodeset does not allow
 };
 
 /// clamp(TimeLimit + run_duration_margin, 10 min, max_run_duration); max_run_duration without a
@@ -73,9 +75,12 @@ struct RunDuration {
                                        const std::optional<Seconds>& time_limit,
                                        Mode mode);
 
-[[nodiscard]] inline RunDuration run_duration(const NodesetConfig& nodeset,
-                                              const std::optional<Seconds>& time_limit) {
-  return run_duration(nodeset, time_limit, nodeset.mode);
-}
+/// The same for a job that may have asked for a run duration of its own: that counts instead of its
+/// TimeLimit, within what the nodeset allows. Null: nodes without a job.
+[[nodiscard]] RunDuration run_duration(const NodesetConfig& nodeset, const Job* job, Mode mode);
+
+/// What the job's author is to know about it; empty: nothing.
+[[nodiscard]] std::string shortfall_note(const RunDuration& duration,
+                                         const std::optional<Seconds>& time_limit);
 
 }  // namespace flex

@@ -9,6 +9,7 @@
 #include <slurm/slurm_errno.h>
 
 #include <cerrno>
+#include <csignal>
 #include <span>
 
 namespace flex::slurm {
@@ -17,10 +18,10 @@ namespace {
 struct Target {
   std::string id{};
   bool is_batch = false;
+  bool is_reachable = false;  ///< by a signal, now
+  JobId leader = 0;           ///< of the heterogeneous job that it is part of; 0: it is none
 };
 
-/// The job, if a signal can reach it now. slurmctld takes one for a job that waits for its nodes,
-/// too, and it is lost.
 Result<Target> find_target(JobId wanted, std::string_view doing) {
   job_info_msg_t* raw = nullptr;
   errno = 0;
@@ -30,12 +31,20 @@ Result<Target> find_target(JobId wanted, std::string_view doing) {
   for (const auto& job : std::span(answer->job_array, answer->record_count)) {
     if (job_id(job) != wanted) continue;
     const bool is_running = (job.job_state & JOB_STATE_BASE) == JOB_RUNNING;
-    if (!is_running || (job.job_state & JOB_CONFIGURING) != 0) {
-      return to_error(ESLURM_JOB_NOT_RUNNING, doing);
-    }
-    return Target{.id = to_signal_target(wanted, job), .is_batch = job.batch_flag != 0};
+    return Target{.id = to_signal_target(wanted, job),
+                  .is_batch = job.batch_flag != 0,
+                  .is_reachable = is_running && (job.job_state & JOB_CONFIGURING) == 0,
+                  .leader = job.het_job_id};
   }
   return to_error(ESLURM_INVALID_JOB_ID, doing);
+}
+
+Result<Done> send(const Target& target,
+                  std::uint16_t signal,
+                  std::uint16_t flags,
+                  std::string_view doing) {
+  errno = 0;
+  return to_result(slurm_kill_job2(target.id.c_str(), signal, flags, nullptr), doing);
 }
 
 }  // namespace
@@ -48,17 +57,23 @@ std::string to_signal_target(JobId id, const slurm_job_info_t& job) {
 
 Result<Done> signal_job(JobId job, int signal) {
   const std::string doing = fmt::format("sending signal {} to job {}", signal, job);
-  auto target = find_target(job, doing);
+  const auto target = find_target(job, doing);
   if (!target) return target.error();
-  const auto send = [&](std::uint16_t flags) {
-    errno = 0;
-    const auto number = static_cast<std::uint16_t>(signal);
-    return to_result(slurm_kill_job2(target->id.c_str(), number, flags, nullptr), doing);
-  };
+  // slurmctld takes one for a job that waits for its nodes, too, and it is lost.
+  if (!target->is_reachable) return to_error(ESLURM_JOB_NOT_RUNNING, doing);
+  const auto number = static_cast<std::uint16_t>(signal);
   // Without a flag it goes to the tasks of all steps but not to the batch script, with this flag
   // to the script and its children but not to the steps.
-  if (auto sent = send(0); !sent || !target->is_batch) return sent;
-  return send(KILL_FULL_JOB);
+  if (auto sent = send(*target, number, 0, doing); !sent || !target->is_batch) return sent;
+  return send(*target, number, KILL_FULL_JOB, doing);
+}
+
+Result<Done> cancel_job(JobId job) {
+  const std::string doing = fmt::format("cancelling job {}", job);
+  auto target = find_target(job, doing);
+  if (!target) return target.error();
+  if (target->leader != 0) target->id = std::to_string(target->leader);
+  return send(*target, SIGKILL, 0, doing);
 }
 
 }  // namespace flex::slurm

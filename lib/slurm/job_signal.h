@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A signal to every process of a job.
+// A signal to every process of a job, and its end.
 #pragma once
 
 #include "lib/core/names.h"
@@ -17,5 +17,6 @@ namespace flex::slurm {
 
 /// As in scheduler.h.
 [[nodiscard]] Result<Done> signal_job(JobId job, int signal);
+[[nodiscard]] Result<Done> cancel_job(JobId job);
 
 }  // namespace flex::slurm

@@ -277,6 +277,18 @@ class LibslurmScheduler final : public Scheduler {
                             fmt::format("setting {} to {}", names, to_string(request)));
   }
 
+  Result<Done> set_node_extra(std::span<const NodeName> nodes, std::string_view text) override {
+    if (nodes.empty()) return Done{};
+    std::string names = fold_hostlist({nodes.begin(), nodes.end()});
+    std::string extra(text);
+    update_node_msg_t message;
+    slurm_init_update_node_msg(&message);
+    message.node_names = names.data();
+    message.extra = extra.data();
+    errno = 0;
+    return slurm::to_result(slurm_update_node(&message), fmt::format("setting extra of {}", names));
+  }
+
   Result<Done> set_admin_comment(JobId job, std::string_view text) override {
     std::string comment(text);
     job_desc_msg_t message;
@@ -299,6 +311,8 @@ class LibslurmScheduler final : public Scheduler {
     return slurm::to_result(slurm::requeue(job, JOB_REQUEUE_HOLD),
                             fmt::format("requeueing and holding job {}", job));
   }
+
+  Result<Done> cancel_job(JobId job) override { return slurm::cancel_job(job); }
 
   Result<Done> signal_job(JobId job, int signal) override { return slurm::signal_job(job, signal); }
 

@@ -84,12 +84,18 @@ class Scheduler {
   virtual Result<Done> update_nodes(std::span<const NodeName> nodes,
                                     NodeRequest request,
                                     std::string_view reason) = 0;
+  /// One RPC for all the nodes, whose `extra` becomes this text; empty: none.
+  virtual Result<Done> set_node_extra(std::span<const NodeName> nodes, std::string_view text) = 0;
   virtual Result<Done> set_admin_comment(JobId job, std::string_view text) = 0;
   /// Back to the queue. Precondition as below.
   virtual Result<Done> requeue(JobId job) = 0;
   /// Back to the queue, held. Precondition for a job that cannot be requeued (salloc, srun,
   /// --no-requeue).
   virtual Result<Done> requeue_and_hold(JobId job) = 0;
+
+  /// As scancel does. Of an array only this task, of a heterogeneous job all of it. NotFound or
+  /// Precondition for a job that is over.
+  virtual Result<Done> cancel_job(JobId job) = 0;
 
   /// The signal goes to all of the job's processes, the batch script among them. NotFound or
   /// Precondition for a job that does not run yet, or any more. Of an array only this task gets it;

@@ -6,6 +6,7 @@
 
 #include "lib/fleet/groups.h"
 #include "sweeper/lease.h"
+#include "sweeper/patience.h"
 #include "sweeper/rules.h"
 
 #include <algorithm>
@@ -15,13 +16,7 @@ namespace flex {
 
 namespace {
 
-/// At most one comment for a job in this time, so that slurmctld is not flooded.
-Seconds pause_of(const Config& config) {
-  constexpr Seconds kPause{60};
-  return std::min(kPause, 4 * config.sweeper.interval);
-}
-
-/// And at most so many in one round.
+/// At most so many in one round.
 constexpr std::size_t kMostNotes = 100;
 
 struct JobView {
@@ -73,9 +68,19 @@ std::string waiting_text(const Round& round, const Job& job, const JobView& view
     note.reason_code = reason->code;
     note.reason = reason->message;
   }
+  const NodesetConfig& nodeset = round.config.nodesets[*view.nodeset];
+  const Patience patience = patience_of(nodeset, job);
+  if (patience.limit > Seconds{0}) {
+    const TimePoint began =
+        view.request == nullptr ? note.since : began_to_wait(*view.request, {&job});
+    note.gives_up = began + patience.limit;
+  }
   std::string text = note_waiting(note);
-  const RunDuration run = run_duration(round.config.nodesets[*view.nodeset], job.time_limit);
-  if (run.is_capped && job.time_limit) text += "; " + note_capped(*job.time_limit, run.run);
+  const RunDuration run = run_duration(nodeset, &job, nodeset.mode);
+  if (const std::string shortfall = shortfall_note(run, job.time_limit); !shortfall.empty())
+    text += "; " + shortfall;
+  if (const JobWish wish = wish_of(job); !wish.problems.empty())
+    text += "; " + note_ignored(wish.problems);
   return text;
 }
 
@@ -103,11 +108,18 @@ std::string text_for(const Round& round, const Job& job, const JobView& view) {
   return {};
 }
 
+/// So that slurmctld is not flooded. That the VMs have come is told at once.
+bool is_too_soon(const Round& round, const Job& job, const JobView& view) {
+  const auto last = round.memory.notes.find(job.id);
+  if (last == round.memory.notes.end()) return false;
+  if (view.vms == view.ours && !says_running(job.admin_comment)) return false;
+  return round.shot.now - last->second < round.config.sweeper.note_interval;
+}
+
 }  // namespace
 
 void job_note(Round& round) {
   const std::size_t before = round.actions.size();
-  const Seconds pause = pause_of(round.config);
   for (const Job& job : round.shot.jobs.items) {
     if (!job.holds_nodes()) continue;
     if (round.actions.size() - before >= kMostNotes) return;
@@ -117,8 +129,7 @@ void job_note(Round& round) {
     if (round.is_told(job.id)) continue;
     const std::string text = text_for(round, job, view);
     if (text.empty()) continue;
-    const auto last = round.memory.notes.find(job.id);
-    if (last != round.memory.notes.end() && round.shot.now - last->second < pause) continue;
+    if (is_too_soon(round, job, view)) continue;
     tell(round, Rule::JobNote, "how it stands", job, text);
   }
 }

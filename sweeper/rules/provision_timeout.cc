@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// provision_timeout: a request has waited in Google's queue for longer than the nodeset allows.
-// Cancel it and give the job back, to the queue or held.
+// provision_timeout: a request has waited in Google's queue for longer than the nodeset allows, or
+// than its job wants. Cancel it and give the job back: to the queue, held, or cancelled.
 #include "lib/core/duration.h"
 #include "lib/core/job_note.h"
-#include "lib/fleet/groups.h"
+#include "sweeper/patience.h"
 #include "sweeper/rules.h"
 
 #include <fmt/format.h>
@@ -14,9 +14,10 @@ namespace flex {
 
 namespace {
 
-std::string why_over(const NodesetConfig& nodeset) {
-  return fmt::format("no VMs within provision_timeout {}",
-                     format_slurm_time(nodeset.provision_timeout));
+std::string why_over(const Patience& patience) {
+  return fmt::format("no VMs within {} {}",
+                     patience.is_own_limit ? "the job's max-wait" : "provision_timeout",
+                     format_slurm_time(patience.limit));
 }
 
 /// What came for these jobs: nodes on their way, and those that are up already and of no use
@@ -35,25 +36,41 @@ std::vector<NodeName> nodes_for(const Round& round,
   return nodes;
 }
 
+/// What becomes of the job itself. Of a heterogeneous job only the leader can be requeued; it takes
+/// the others along.
+void send_away(Round& round,
+               const Job& job,
+               const Patience& patience,
+               std::vector<NodeName> coming) {
+  const JobId whole = job.het_job_id != 0 ? job.het_job_id : job.id;
+  const Fate fate = fate_of(job, patience.then);
+  if (fate == Fate::Cancelled) {
+    round.add(Rule::ProvisionTimeout,
+              why_over(patience),
+              CancelJob{.job = whole, .nodes = std::move(coming)});
+  } else if (fate != Fate::Ended) {  // which it does when its nodes go
+    round.add(Rule::ProvisionTimeout,
+              why_over(patience),
+              RequeueJob{.job = whole, .hold = fate == Fate::Held, .nodes = std::move(coming)});
+  }
+}
+
 void give_up(Round& round, const NodesetConfig& nodeset, const std::vector<const Job*>& jobs) {
-  const std::string limit = format_slurm_time(nodeset.provision_timeout);
-  const std::string why = why_over(nodeset);
-  const bool hold = nodeset.on_timeout == OnTimeout::Hold;
   std::vector<NodeName> nodes;
+  std::string why;
   for (const Job* job : jobs) {
-    tell(round, Rule::ProvisionTimeout, why, *job, note_provision_timeout(limit, hold));
+    const Patience patience = patience_of(nodeset, *job);
+    why = why_over(patience);
+    tell(round,
+         Rule::ProvisionTimeout,
+         why,
+         *job,
+         note_provision_timeout(
+             patience.limit, patience.is_own_limit, fate_of(*job, patience.then)));
     std::vector<NodeName> coming = nodes_for(round, *job, jobs);
     round.claim(coming);
     nodes.insert(nodes.end(), coming.begin(), coming.end());
-    // Of a heterogeneous job only the leader can be requeued; it takes the others along. A job that
-    // may not be requeued ends when its nodes go.
-    if (job->is_batch && job->may_requeue) {
-      round.add(Rule::ProvisionTimeout,
-                why,
-                RequeueJob{.job = job->het_job_id != 0 ? job->het_job_id : job->id,
-                           .hold = hold,
-                           .nodes = std::move(coming)});
-    }
+    send_away(round, *job, patience, std::move(coming));
   }
   if (nodes.empty()) return;
   round.add(Rule::ProvisionTimeout,
@@ -63,18 +80,11 @@ void give_up(Round& round, const NodesetConfig& nodeset, const std::vector<const
                         .reason = "flex: " + why});
 }
 
-/// A request that was renewed, or that follows another, began to wait with its job.
-TimePoint began_to_wait(const ResizeRequest& request, const std::vector<const Job*>& jobs) {
-  TimePoint since = request.created;
-  if (request_way(request) == RequestWay{}) return since;
-  for (const Job* job : jobs) {
-    if (job->start_time != TimePoint{}) since = std::min(since, job->start_time);
-  }
-  return since;
-}
-
-bool is_over(const NodesetConfig& nodeset, Seconds waited) {
-  return nodeset.provision_timeout > Seconds{0} && waited >= nodeset.provision_timeout;
+/// Nobody among them waits any longer.
+bool is_over(const NodesetConfig& nodeset, const std::vector<const Job*>& jobs, Seconds waited) {
+  return !jobs.empty() && std::all_of(jobs.begin(), jobs.end(), [&](const Job* job) {
+    return patience_of(nodeset, *job).is_over(waited);
+  });
 }
 
 /// VMs that are asked for without a request, or that cannot be asked for now.
@@ -95,7 +105,7 @@ void look_at_jobs(Round& round) {
     const NodesetConfig& nodeset = round.nodeset_of(*waiting);
     const Sighting& seen = round.see(Rule::ProvisionTimeout, fmt::format("job {}", job.id));
     const TimePoint since = waits_since(round, &job, seen.first);
-    if (seen.is_twice() && is_over(nodeset, round.shot.now - since))
+    if (seen.is_twice() && is_over(nodeset, {&job}, round.shot.now - since))
       give_up(round, nodeset, {&job});
   }
 }
@@ -109,10 +119,12 @@ void provision_timeout(Round& round) {
     const NodesetConfig& nodeset = round.nodeset_of(*node);
     const std::vector<const Job*> jobs = jobs_on(round.picture, request->nodes);
     // Nobody waits for a static node: cancelling would only lose its place in the queue.
-    if (request->created == TimePoint{} || jobs.empty() ||
-        !is_over(nodeset, round.shot.now - began_to_wait(*request, jobs)) || round.spend(1) == 0)
+    if (request->created == TimePoint{} ||
+        !is_over(nodeset, jobs, round.shot.now - began_to_wait(*request, jobs)) ||
+        round.spend(1) == 0)
       continue;
-    cancel_request(round, Rule::ProvisionTimeout, why_over(nodeset), request);
+    const std::string why = why_over(patience_of(nodeset, *jobs.front()));
+    cancel_request(round, Rule::ProvisionTimeout, why, request);
     give_up(round, nodeset, jobs);
   }
   look_at_jobs(round);

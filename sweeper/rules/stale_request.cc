@@ -19,8 +19,7 @@ bool can_use(const Round& round,
              const NodePicture& node,
              const Job& job,
              const ResizeRequest& request) {
-  return run_duration(round.nodeset_of(node), job.time_limit, Mode::Queued).run <=
-         request.run_duration;
+  return run_duration(round.nodeset_of(node), &job, Mode::Queued).run <= request.run_duration;
 }
 
 bool is_wanted(const Round& round, const NodePicture& node, const ResizeRequest& request) {

@@ -10,8 +10,9 @@ import stat
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
+
+import plain_tests
 
 PROGRAM = str(Path(sys.argv[1]).resolve())
 SAMPLES = Path(sys.argv[2]).resolve() / "test/data/import"
@@ -148,19 +149,5 @@ TESTS = [
 ]
 
 
-def main():
-    failed = 0
-    for test in TESTS:
-        try:
-            test()
-            print(f"ok   {test.__name__.replace('_', ' ')}")
-        except Exception:  # whatever it is, the others are still worth running
-            failed += 1
-            print(f"FAIL {test.__name__.replace('_', ' ')}")
-            traceback.print_exc(file=sys.stdout)
-    print(f"{len(TESTS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(plain_tests.run(TESTS))

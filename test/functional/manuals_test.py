@@ -37,7 +37,7 @@ def main():
     failed = 0
     for program in programs:
         name = Path(program).name
-        page = manuals / f"{PAGES.get(name, name)}.8"
+        page, = manuals.glob(f"{PAGES.get(name, name)}.[18]")
         has, says = options_of_program(program), options_of_page(page)
         if has == says:
             print(f"ok   {name}: {' '.join(sorted(has))}")

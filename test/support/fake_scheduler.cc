@@ -265,6 +265,19 @@ void FakeScheduler::give_back(Job& job) {
   }
 }
 
+Result<Done> FakeScheduler::set_node_extra(std::span<const NodeName> names, std::string_view text) {
+  if (const auto error = enter("set_node_extra")) return *error;
+  for (const NodeName& name : names) {
+    Node* const node = find_node(name.text);
+    if (node == nullptr)
+      return Error{.kind = ErrorKind::NotFound, .what = fmt::format("no node {}", name.text)};
+    node->extra = text;
+  }
+  updates.push_back(
+      {.what = "extra", .nodes = {names.begin(), names.end()}, .text = std::string(text)});
+  return Done{};
+}
+
 Result<Done> FakeScheduler::set_admin_comment(JobId job, std::string_view text) {
   if (const auto error = enter("set_admin_comment")) return *error;
   Job* const found = find_job(job);
@@ -307,6 +320,17 @@ Result<Job*> FakeScheduler::find_running(JobId job) {
   if (found == nullptr) return no_such_job(job);
   if (!found->is_running) return not_running(job);
   return found;
+}
+
+Result<Done> FakeScheduler::cancel_job(JobId job) {
+  if (const auto error = enter("cancel_job")) return *error;
+  Job* const found = find_job(job);
+  if (found == nullptr) return no_such_job(job);
+  found->is_configuring = found->is_running = found->is_pending = false;
+  found->is_finished = true;
+  found->state = JOB_CANCELLED;
+  updates.push_back({.what = "cancel", .job = job});
+  return Done{};
 }
 
 Result<Done> FakeScheduler::signal_job(JobId job, int signal) {

@@ -16,8 +16,8 @@ class FakeScheduler : public Scheduler {
  public:
   /// What a write asked for, in the order of the calls. A write that was made to fail is not here.
   struct Update {
-    /// "node POWER_DOWN_FORCE", "admin_comment", "requeue", "requeue_hold", "signal", "notify",
-    /// "create_reservation", "update_reservation", "delete_reservation"
+    /// "node POWER_DOWN_FORCE", "extra", "admin_comment", "requeue", "requeue_hold", "cancel",
+    /// "signal", "notify", "create_reservation", "update_reservation", "delete_reservation"
     std::string what{};
     std::vector<NodeName> nodes{};
     JobId job = 0;
@@ -71,9 +71,11 @@ class FakeScheduler : public Scheduler {
   Result<Done> update_nodes(std::span<const NodeName> names,
                             NodeRequest request,
                             std::string_view reason) override;
+  Result<Done> set_node_extra(std::span<const NodeName> names, std::string_view text) override;
   Result<Done> set_admin_comment(JobId job, std::string_view text) override;
   Result<Done> requeue(JobId job) override;
   Result<Done> requeue_and_hold(JobId job) override;
+  Result<Done> cancel_job(JobId job) override;
   /// Precondition for a job that does not run, as those of add_job do not at first.
   Result<Done> signal_job(JobId job, int signal) override;
   Result<Done> notify_job(JobId job, std::string_view text) override;

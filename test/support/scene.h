@@ -158,11 +158,11 @@ class Scene {
     owned().group.target_size = 0;
   }
 
-  /// One round, `later` after the last one: "rule what nodes target job=N", without job_note.
+  /// One round, `later` after the last one: "rule what nodes target job=N", without the notes.
   std::vector<std::string> round(Seconds later = Seconds{15}) {
     std::vector<std::string> texts;
     for (const Action& action : raw_round(later)) {
-      if (action.rule == Rule::JobNote) continue;
+      if (action.rule == Rule::JobNote || action.rule == Rule::NodeNote) continue;
       std::string text = std::string(to_string(action.rule)) + " " + std::string(kind_text(action));
       if (const auto names = nodes_of(action); !names.empty()) text += " " + fold_hostlist(names);
       if (const std::string target = target_of(action); !target.empty()) text += " @" + target;

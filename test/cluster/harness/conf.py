@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The texts of slurm.conf, cgroup.conf and flex-start.yaml (pure)."""
+"""The texts of slurm.conf, cgroup.conf, plugstack.conf and flex-start.yaml (pure)."""
 import json
 from dataclasses import dataclass, field
 
@@ -14,6 +14,7 @@ class Nodeset:
     partition: dict = field(default_factory=dict)  # its PartitionName= options
     configured: bool = True                        # False: nodes that no nodeset has
     boots: bool = True                             # False: no slurmd ever runs; one line in slurm.conf
+    state: str = "CLOUD"                           # UNKNOWN: an ordinary node, which Cluster.boot() starts
 
     @property
     def nodes(self):
@@ -87,7 +88,7 @@ def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_por
             lines.append(f"NodeName={nodeset.hostlist} CPUs={cpus} RealMemory=100 State=CLOUD")
             continue
         lines += [f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={node} Port={ports[node]} "
-                  f"CPUs={cpus} RealMemory=100 State=CLOUD" for node in nodeset.nodes]
+                  f"CPUs={cpus} RealMemory=100 State={nodeset.state}" for node in nodeset.nodes]
     for number, nodeset in enumerate(nodesets):
         options = {"PartitionName": nodeset.name, "Nodes": nodeset.hostlist, **PARTITION,
                    "Default": "YES" if number == 0 else "NO", **nodeset.partition}
@@ -98,6 +99,10 @@ def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_por
 def cgroup_conf(version):
     # 22.05 ends on "disabled"; the newer ones need it where no cgroup may be made.
     return "CgroupPlugin=disabled\n" if version >= (23, 11) else "CgroupPlugin=cgroup/v1\n"
+
+
+def plugstack_conf(plugin, kind="required", arguments=()):
+    return " ".join([kind, str(plugin), *arguments]) + "\n"
 
 
 def flex_start(*, endpoint, credentials, nodesets, zones, template="flex-template", extra=None):

@@ -16,8 +16,10 @@ from .sandbox import PATH, Sandbox
 
 HERE = Path(__file__).resolve().parent
 ZONES = ("us-central1-a",)
+PLUGIN = "spank_flex_start.so"
 # Short enough for a test; merged with what the test itself sets.
-SWEEPER = {"interval": "1s", "orphan_grace": "2s", "empty_mig_grace": "3s", "finished_request_grace": "20s"}
+SWEEPER = {"interval": "1s", "orphan_grace": "2s", "empty_mig_grace": "3s", "finished_request_grace": "20s",
+           "note_interval": "1s"}
 # Values of these keys run to the end of their line in scontrol's output.
 TO_LINE_END = {"AdminComment", "Comment", "SystemComment", "Command", "WorkDir", "StdErr", "StdIn",
                "StdOut", "OS", "Extra", "SubmitLine"}
@@ -59,7 +61,8 @@ class Cluster:
 
     def __init__(self, nodesets, *, build, emulator=None, programs=None, zones=ZONES, slurm_extra=(),
                  flex_extra=None, cpus=2, cred_expire=12, log_level="debug", name="flextest",
-                 sweeper=False, sweeper_options=()):
+                 sweeper=False, sweeper_options=(), plugin=None):
+        """`plugin`: our line of plugstack.conf without the path, such as ["required", "max_run=4d"]."""
         self.name = name
         self.nodesets = {nodeset.name: nodeset for nodeset in nodesets}
         self.build = Path(build)
@@ -69,6 +72,7 @@ class Cluster:
         self.conf = self.dir / "etc" / "slurm.conf"
         self.emulator = emulator
         self.ctld = self.munged = self.sweeper = None
+        self._plugin, self._no_boot, self._vm_env = plugin, [], {}
         self._programs, self._log_level = programs, log_level
         self._zones, self._slurm_extra, self._flex_extra = zones, slurm_extra, flex_extra
         self._cpus, self._cred_expire = cpus, cred_expire
@@ -109,13 +113,27 @@ class Cluster:
         # The distribution's interpreter: ours may be in a home that the cluster's user cannot enter.
         python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
         self.hook = sandbox.write("bin/vm_hook", f"#!{python} -IS\n{hook}", 0o755)
-        self.set_no_boot([])
+        self._write_hook_settings()
+
+    def _write_hook_settings(self):
+        self.sandbox.write("etc/vm_hook.json", json.dumps({
+            "dir": str(self.dir), "slurmd": find_program("slurmd"), "conf": str(self.conf),
+            "env": {"PATH": PATH, "SLURM_CONF": str(self.conf)}, "no_boot": self._no_boot,
+            "env_of": self._vm_env}))
 
     def set_no_boot(self, names):
         """VMs of these names come up in the cloud, but no slurmd starts on them."""
-        self.sandbox.write("etc/vm_hook.json", json.dumps({
-            "dir": str(self.dir), "slurmd": find_program("slurmd"), "conf": str(self.conf),
-            "env": {"PATH": PATH, "SLURM_CONF": str(self.conf)}, "no_boot": list(names)}))
+        self._no_boot = list(names)
+        self._write_hook_settings()
+
+    def set_vm_env(self, name, **env):
+        """What slurmd's environment also has when the VM boots."""
+        self._vm_env[name] = env
+        self._write_hook_settings()
+
+    def boot(self, name):
+        """slurmd on a node that no cloud starts."""
+        self.sandbox.run([self.hook, "up", name, "none", ""], env=self.env())
 
     def _wrapper(self, name, source):
         """slurmctld gives no arguments and no PATH: the log's place needs a wrapper."""
@@ -158,6 +176,9 @@ class Cluster:
             cred_expire=self._cred_expire, extra=self._slurm_extra)
         sandbox.write("etc/slurm.conf", text)
         sandbox.write("etc/cgroup.conf", conf.cgroup_conf(self.version))
+        if self._plugin is not None:
+            sandbox.install(self.build / "plugin" / PLUGIN)
+            self.write_plugstack(*self._plugin)
         if self.emulator is not None:
             key = sandbox.write("etc/key.json", json.dumps(self.emulator.key_file()), 0o600)
             extra = dict(self._flex_extra or {})
@@ -166,6 +187,11 @@ class Cluster:
             self.write_flex_config(conf.flex_start(
                 endpoint=self.emulator.url, credentials=key, nodesets=nodesets, zones=self._zones,
                 extra=extra))
+
+    def write_plugstack(self, kind, *arguments):
+        """For programs that start from now on; a slurmstepd is told by its slurmd."""
+        text = conf.plugstack_conf(self.dir / "bin" / PLUGIN, kind, arguments)
+        self.sandbox.write("etc/plugstack.conf", text)
 
     def write_flex_config(self, settings):
         """flex-start.yaml, in one step: a program that starts now reads the old or the new one."""
@@ -355,7 +381,7 @@ class Cluster:
         target.mkdir(parents=True, exist_ok=True)
         for path in (self.dir / "log").glob("*"):
             shutil.copyfile(path, target / path.name)
-        for name in ("slurm.conf", "flex-start.yaml"):
+        for name in ("slurm.conf", "plugstack.conf", "flex-start.yaml"):
             if (self.dir / "etc" / name).exists():
                 shutil.copyfile(self.dir / "etc" / name, target / name)
         (target / "situation.txt").write_text(self.situation(), encoding="utf-8")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "lib/core/job_note.h"
 #include "resume/apply.h"
 #include "test/support/builders.h"
 #include "test/support/catch.h"
@@ -96,7 +97,7 @@ TEST_CASE("give back: nodes whose job is gone are powered down, and a capped job
           "[resume]") {
   World world;
   world.wants(1, nodes("a", 1));
-  world.plan.capped = {{.job = 1, .time_limit = 200h, .run = 168h}};
+  world.plan.capped = {{.job = 1, .note = note_capped(200h, 168h)}};
   world.demand.unwanted = nodes("a", 1, 5);
   CHECK(world.report());
   REQUIRE(world.scheduler.updates.size() == 2);

@@ -55,9 +55,35 @@ TEST_CASE("run_duration: time limit plus margin, within Google's and the admin's
   set.run_duration_margin = row.margin;
   set.dws_flex.max_run_duration = row.longest;
   set.dws_flex.use_job_duration = row.use_job;
-  const auto duration = run_duration(set, row.limit);
+  const auto duration = run_duration(set, row.limit, Mode::Queued);
   CHECK(duration.run == row.run);
   CHECK(duration.is_capped == row.capped);
+}
+
+TEST_CASE("run_duration: what the job's author asks for, within what the nodeset allows",
+          "[resume]") {
+  auto set = nodeset("a", nodes("a", 1));
+  set.dws_flex.max_run_duration = 24h;
+  Job asking = job(12, nodes("a", 1), 4h);
+  asking.comment = "Monday flex(run=10h)";
+  CHECK(run_duration(set, &asking, Mode::Queued).run == 10h);
+  CHECK(!run_duration(set, &asking, Mode::Queued).unmet_wish);
+  CHECK(shortfall_note(run_duration(set, &asking, Mode::Queued), 4h).empty());
+  // Shorter than its limit, if that is what it wants.
+  asking.comment = "flex(run=1h)";
+  CHECK(run_duration(set, &asking, Mode::Queued).run == 1h);
+  asking.comment = "flex(run=2d)";
+  CHECK(run_duration(set, &asking, Mode::Queued).run == 24h);
+  CHECK(shortfall_note(run_duration(set, &asking, Mode::Queued), 4h) ==
+        "asked for VMs that live 2-00:00:00, but here they live 1-00:00:00 from their start");
+  // Where the admin gives all VMs the same life.
+  asking.comment = "flex(run=10h)";
+  CHECK(run_duration(set, &asking, Mode::Individual).run == 24h);
+  CHECK(run_duration(set, &asking, Mode::Individual).unmet_wish == 10h);
+  set.dws_flex.use_job_duration = false;
+  CHECK(run_duration(set, &asking, Mode::Queued).run == 24h);
+  CHECK(run_duration(set, &asking, Mode::Queued).unmet_wish == 10h);
+  CHECK(run_duration(set, nullptr, Mode::Queued).run == 24h);
 }
 
 TEST_CASE("plan_resume: one all-or-nothing request for a job's nodes", "[resume]") {
@@ -247,7 +273,7 @@ TEST_CASE("plan_resume: a job over two nodesets asks in both, a capped one is to
   CHECK(plan.groups.size() == 2);
   REQUIRE_FALSE(plan.capped.empty());
   CHECK(plan.capped[0].job == 12);
-  CHECK(plan.capped[0].run == 604800s);
+  CHECK_THAT(plan.capped[0].note, ContainsSubstring("VMs live at most 7-00:00:00"));
 }
 
 TEST_CASE("plan_resume: a queued entry that its request has left behind is waited for",

@@ -189,6 +189,38 @@ TEST_CASE("act: comments come before what moves the job, jobs before nodes") {
   CHECK(stage.scene.memory.notes.at(7) == stage.scene.shot.now);
 }
 
+TEST_CASE("act: what others wrote in a node's extra since the look stays") {
+  Stage stage;
+  stage.scene.node("a-2").extra = "flex(end=5,nodeset=a)";
+  stage.settle();
+  stage.slurm.find_node("a-1")->extra = "rack 7";
+  const NodeLease lease{.end = TimePoint{Seconds{9}}, .nodeset = "a", .request = {}};
+  const auto report =
+      stage.carry_out({action(Rule::NodeNote, NoteLease{.nodes = nodes("a", 2), .lease = lease}),
+                       action(Rule::NodeNote, NoteLease{.nodes = nodes("a", 2, 2), .lease = {}})});
+  CHECK(report.failed == 0);
+  CHECK(stage.slurm.find_node("a-0")->extra == "flex(end=9,nodeset=a)");
+  CHECK(stage.slurm.find_node("a-1")->extra == "rack 7 flex(end=9,nodeset=a)");
+  CHECK(stage.slurm.find_node("a-2")->extra.empty());
+  CHECK(stage.slurm.find_node("a-3")->extra.empty());
+}
+
+TEST_CASE("act: a job is cancelled after it was told why, unless it has moved") {
+  Stage stage;
+  stage.scene.waiting_job(7, "a-0");
+  stage.settle();
+  const std::vector<Action> actions{
+      action(Rule::ProvisionTimeout, CancelJob{.job = 7, .nodes = nodes("a", 1)}),
+      action(Rule::ProvisionTimeout, TellJob{.job = 7, .comment = "flex: no VMs"})};
+  CHECK(stage.carry_out(actions).done == 2);
+  REQUIRE(stage.slurm.updates.size() == 2);
+  CHECK(stage.slurm.updates[0].what == "admin_comment");
+  CHECK(stage.slurm.updates[1].what == "cancel");
+  stage.settle();
+  stage.slurm.find_job(7)->nodes = nodes("a", 1, 1);
+  CHECK(stage.carry_out({actions[0]}).again == 1);
+}
+
 TEST_CASE("act: a VM that has come in the meantime is not met with a new POWER_UP") {
   Stage stage;
   stage.scene.waiting_job(7, "a-[0-1]");

@@ -62,6 +62,37 @@ TEST_CASE("job_note: at most one comment a minute, and none that says the same")
   CHECK_FALSE(scene.comment(7).empty());
 }
 
+TEST_CASE("job_note: that the VMs have come is told at once, and then no more often than before") {
+  Scene scene;
+  scene.running_job(7, "a-0").admin_comment =
+      "flex: waiting for 1 VM in us-central1 since 07:59 (attempt 1)";
+  scene.memory.notes[7] = scene.shot.now;
+  scene.vms("a-0");
+  scene.entry("a-0").terminates = scene.shot.now + std::chrono::hours{5};
+  scene.raw_round(Seconds{1});
+  CHECK(scene.comment(7) == "flex: VMs end 2027-01-15T13:00");
+  scene.shot.jobs.items[0].admin_comment = scene.comment(7);
+  scene.memory.notes[7] = scene.shot.now;
+  scene.entry("a-0").terminates = scene.shot.now + std::chrono::hours{6};
+  scene.raw_round(Seconds{1});
+  CHECK(scene.comment(7).empty());
+  scene.settings.sweeper.note_interval = Seconds{1};
+  scene.raw_round(Seconds{1});
+  CHECK(scene.comment(7) == "flex: VMs end 2027-01-15T14:00");
+}
+
+TEST_CASE("job_note: when it gives up, and what of its wishes cannot be") {
+  Scene scene;
+  scene.set().dws_flex.max_run_duration = std::chrono::hours{2};
+  scene.waiting_job(7, "a-0").comment = "flex(run=3h,wait=30m,ontimeout=never)";
+  scene.asked(7, "a-0");
+  scene.raw_round();
+  CHECK(scene.comment(7) ==
+        "flex: waiting for 1 VM in us-central1 since 07:59 (attempt 1), gives up at 08:29; asked "
+        "for VMs that live 03:00:00, but here they live 02:00:00 from their start; ignored: "
+        "ontimeout=never: write requeue, hold or cancel");
+}
+
 TEST_CASE("job_note: what others wrote stays") {
   Scene scene;
   scene.waiting_job(7, "a-0").admin_comment = "ticket 12";

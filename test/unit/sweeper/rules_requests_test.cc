@@ -212,6 +212,48 @@ TEST_CASE("provision_timeout: on_timeout hold, a job that cannot be requeued, an
   CHECK(patient.rounds(3).empty());
 }
 
+TEST_CASE(
+    "provision_timeout: a job's own wait, shorter than the nodeset's or where that has none") {
+  Scene scene;
+  scene.waiting_job(7, "a-0").comment = "Monday flex(wait=70s,ontimeout=cancel)";
+  scene.waiting_job(8, "a-1").comment = "flex(wait=10m)";
+  scene.asked(7, "a-0");
+  scene.asked(8, "a-1");
+  CHECK(scene.round() == Texts{"provision_timeout cancel_request a-0 @hpc-a/j7-x job=7",
+                               "provision_timeout comment job=7",
+                               "provision_timeout cancel_job a-0 job=7",
+                               "provision_timeout POWER_DOWN_FORCE a-0"});
+  CHECK(scene.comment(7) ==
+        "flex: no VMs within the job's max-wait 00:01:10; cancelled, submit it again to try again");
+  Scene limited;
+  limited.set().provision_timeout = Seconds{70};
+  limited.waiting_job(7, "a-0").comment = "flex(wait=7d,ontimeout=hold)";
+  limited.asked(7, "a-0");
+  limited.raw_round();
+  CHECK(limited.comment(7) ==
+        "flex: no VMs within provision_timeout 00:01:10; held, 'scontrol release' it to try again");
+}
+
+TEST_CASE("provision_timeout: an interactive job is told that it ends") {
+  Scene scene;
+  Job& job = scene.waiting_job(7, "a-0");
+  job.comment = "flex(wait=10s)";
+  job.is_batch = false;
+  scene.asked(7, "a-0");
+  CHECK(scene.round().size() == 3);
+  CHECK(scene.comment(7) ==
+        "flex: no VMs within the job's max-wait 00:00:10; ended, it may not be requeued; submit it "
+        "again to try again");
+}
+
+TEST_CASE("provision_timeout: who shares a request waits for the most patient") {
+  Scene scene;
+  scene.waiting_job(7, "a-0").comment = "flex(wait=10s)";
+  scene.waiting_job(8, "a-0").comment = "flex(wait=10m)";
+  scene.asked(7, "a-0");
+  CHECK(scene.rounds(3).empty());
+}
+
 TEST_CASE("provision_timeout: a static node keeps its place in the queue") {
   Scene scene;
   scene.make_static("a-0");

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeper/patience.h"
+
+#include "lib/fleet/groups.h"
+
+#include <algorithm>
+
+namespace flex {
+
+Patience patience_of(const NodesetConfig& nodeset, const Job& job) {
+  const JobWish wish = wish_of(job);
+  Patience patience{.limit = nodeset.provision_timeout,
+                    .is_own_limit = false,
+                    .then = wish.on_timeout.value_or(nodeset.on_timeout)};
+  if (wish.wait && (patience.limit == Seconds{0} || *wish.wait < patience.limit)) {
+    patience.limit = *wish.wait;
+    patience.is_own_limit = true;
+  }
+  return patience;
+}
+
+Fate fate_of(const Job& job, OnTimeout then) {
+  if (then == OnTimeout::Cancel) return Fate::Cancelled;
+  if (!job.is_batch || !job.may_requeue) return Fate::Ended;
+  return then == OnTimeout::Hold ? Fate::Held : Fate::Requeued;
+}
+
+TimePoint began_to_wait(const ResizeRequest& request, const std::vector<const Job*>& jobs) {
+  TimePoint since = request.created;
+  if (request_way(request) == RequestWay{}) return since;
+  for (const Job* job : jobs) {
+    if (job->start_time != TimePoint{}) since = std::min(since, job->start_time);
+  }
+  return since;
+}
+
+}  // namespace flex

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// How long a job waits for its VMs, and what then becomes of it (pure).
+#pragma once
+
+#include "lib/config/config.h"
+#include "lib/core/domain.h"
+#include "lib/core/job_note.h"
+
+#include <optional>
+#include <vector>
+
+namespace flex {
+
+struct Patience {
+  Seconds limit{};            ///< 0: for ever
+  bool is_own_limit = false;  ///< the job's own, not the nodeset's
+  OnTimeout then = OnTimeout::Requeue;
+
+  [[nodiscard]] bool is_over(Seconds waited) const { return limit > Seconds{0} && waited >= limit; }
+};
+
+/// The job's own wish, as far as the nodeset allows: a limit of the nodeset can only be made
+/// shorter.
+[[nodiscard]] Patience patience_of(const NodesetConfig& nodeset, const Job& job);
+
+/// What becomes of the job when its patience is over.
+[[nodiscard]] Fate fate_of(const Job& job, OnTimeout then);
+
+/// A request that was renewed, or that follows another, began to wait with its job.
+[[nodiscard]] TimePoint began_to_wait(const ResizeRequest& request,
+                                      const std::vector<const Job*>& jobs);
+
+}  // namespace flex

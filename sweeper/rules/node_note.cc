@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// node_note: a node's extra says when its VM ends, for the plugin on the node, and which nodeset
+// and request it is of. Taken away when the VM is gone.
+#include "lib/core/duration.h"
+#include "lib/core/node_lease.h"
+#include "lib/fleet/groups.h"
+#include "sweeper/rules.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+
+namespace flex {
+
+namespace {
+
+/// At most so many different texts in one round: each is a call to slurmctld.
+constexpr std::size_t kMostTexts = 250;
+
+/// An end that moves by less is the same VM's.
+constexpr Seconds kSameEnd{60};
+
+/// Which request made the VM of a node: the newest in its group that was served.
+class Requests {
+ public:
+  explicit Requests(const Snapshot& shot) : shot_(shot) {}
+
+  [[nodiscard]] std::string find(const SweptGroup& group, const NodeName& node) {
+    if (!is_read_) read();
+    const auto found = by_node_.find({&group, node});
+    return found == by_node_.end() ? std::string{} : found->second->name.text;
+  }
+
+ private:
+  void read() {
+    is_read_ = true;
+    for (const SweptGroup& group : shot_.groups) {
+      for (const ResizeRequest& request : group.requests) {
+        const bool may_have_made = request.is_active() || request.state == RequestState::Succeeded;
+        if (!may_have_made || !is_our_request(request)) continue;
+        for (const NodeName& node : request.nodes) {
+          const ResizeRequest*& newest = by_node_[{&group, node}];
+          if (newest == nullptr || newest->created < request.created) newest = &request;
+        }
+      }
+    }
+  }
+
+  const Snapshot& shot_;
+  bool is_read_ = false;
+  std::map<std::pair<const SweptGroup*, NodeName>, const ResizeRequest*> by_node_{};
+};
+
+bool is_same_vm(const NodeLease& said, const NodeLease& lease) {
+  return said.nodeset == lease.nodeset && said.end > lease.end - kSameEnd &&
+         said.end < lease.end + kSameEnd;
+}
+
+/// What is to be said of the node's VM, where that is not said yet.
+std::optional<NodeLease> lease_to_note(const Round& round,
+                                       const NodePicture& node,
+                                       Requests& requests) {
+  NodeLease lease{.end = *node.entry->terminates, .nodeset = round.nodeset_of(node).name};
+  const auto said = read_lease(node.node->extra);
+  const bool is_known = said && is_same_vm(*said, lease);
+  // A request is deleted long before its VMs end.
+  lease.request = is_known && !said->request.empty() ? said->request
+                                                     : requests.find(*node.entry.group, node.name);
+  if (said == lease) return std::nullopt;
+  return lease;
+}
+
+}  // namespace
+
+void node_note(Round& round) {
+  Requests requests(round.shot);
+  using Key = std::tuple<TimePoint, std::string, std::string>;
+  std::map<Key, NoteLease> notes;
+  std::vector<NodeName> gone;
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (node.node == nullptr) continue;
+    if (node.has_vm()) {
+      if (!node.entry->terminates) continue;
+      auto lease = lease_to_note(round, node, requests);
+      if (!lease) continue;
+      NoteLease& note = notes[{lease->end, lease->nodeset, lease->request}];
+      note.nodes.push_back(node.name);
+      note.lease = std::move(lease);
+    } else if ((!node.entry || node.entry->is_dead() || node.entry->is_queued()) &&
+               read_lease(node.node->extra)) {
+      gone.push_back(node.name);
+    }
+  }
+  std::size_t count = 0;
+  for (auto& [key, note] : notes) {
+    if (++count > kMostTexts) break;
+    std::string why = fmt::format("its VM ends {}", format_time(note.lease->end));
+    round.add(Rule::NodeNote, std::move(why), std::move(note));
+  }
+  if (!gone.empty())
+    round.add(Rule::NodeNote, "its VM is gone", NoteLease{.nodes = std::move(gone), .lease = {}});
+}
+
+}  // namespace flex
