@@ -70,8 +70,8 @@ bool init(spank_t spank, int count, char** words) {
 
 bool init_post_opt(spank_t spank, int count, char** words) {
   if (spank_context() != S_CTX_REMOTE) return pass_wish_on(spank);
-  if (const auto arguments = arguments_of(count, words))
-    found_lease() = find_lease(spank, *arguments);
+  const auto arguments = arguments_of(count, words);
+  found_lease() = arguments ? find_lease(spank, *arguments) : std::nullopt;
   return true;
 }
 

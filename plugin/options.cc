@@ -128,7 +128,7 @@ void warn_of_typed(std::string_view comment) {
 }  // namespace
 
 bool register_options(spank_t spank, const Arguments& arguments) {
-  state().arguments = arguments;
+  state() = {.arguments = arguments};
   return register_option(spank,
                          Option::Run,
                          "TIME",

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
-files=$(git ls-files 'lib/*.cc' 'resume/*.cc' 'suspend/*.cc' 'sweeper/*.cc' 'sweeper/rules/*.cc' 'ctl/*.cc' 'timeleft/*.cc' 'emulator/*.cc' | grep -v '^emulator/shapes_data\.cc$')
+files=$(git ls-files 'lib/*.cc' 'resume/*.cc' 'suspend/*.cc' 'sweeper/*.cc' 'sweeper/rules/*.cc' 'ctl/*.cc' 'plugin/*.cc' 'timeleft/*.cc' 'emulator/*.cc' | grep -v '^emulator/shapes_data\.cc$')
 total=$(echo "$files" | wc -l)
 echo "tidy: $total files"
 echo "$files" | xargs -P "$(nproc)" -n 1 clang-tidy -p "$build" --quiet 2>/dev/null && echo "tidy: clean"
