@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from harness.slurm import slurm_version
 from plugin_site import MARGIN
-from sweeper_site import until
+from sweeper_site import pause, until
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 DURATION = "--flex-run-duration"
@@ -189,6 +189,19 @@ def second_component(stage):
     assert stage.now.comment(job + 1) == f"flex: {OWN}; {CANCELLED}"
 
 
+def shared_node(stage):
+    """Of two jobs on one node one has a limit: it goes, the other one keeps its request."""
+    short = stage.submit("share short", "-p", "share", "-n1", "--time=10", WAIT, "--flex-on-timeout=cancel")
+    long = stage.submit("share long", "-p", "share", "-n1", "--time=10")
+    name = yield until(lambda now: now.queued("share-0"), 60, "their request")
+    yield until(lambda now: now.state(short) == "CANCELLED", 60, "the one with a limit to be cancelled")
+    assert stage.now.comment(short) == f"flex: {OWN}; {CANCELLED}"
+    assert stage.now.state(long) == "CONFIGURING" and stage.now.queued("share-0") == name
+    yield pause(4)
+    assert stage.now.state(long) == "CONFIGURING" and stage.now.queued("share-0")
+    stage.cluster.scancel(long)
+
+
 OWN = "no VMs within the job's max-wait 00:00:06"
 QUEUE, HELD = "back in the queue", "held, 'scontrol release' it to try again"
 CANCELLED = "cancelled, submit it again to try again"
@@ -213,4 +226,5 @@ SCENES = {
     "wait: a task is cancelled": task_alone("cancel", lambda record: record["JobState"] == "CANCELLED"),
     "wait: a task is held": task_alone("hold", lambda record: record["JobState"] == "PENDING" and record["Priority"] == "0"),
     "wait: second component": second_component,
+    "wait: shared node": shared_node,
 }
