@@ -163,8 +163,9 @@ def second_attempt(stage):
     job = stage.job["again"]
     failed = (rf"flex: attempt 1 failed: {re.escape(LATE['message'])} \(LIMIT_EXCEEDED\); "
               r"the next one is at \d{4}-\d\d-\d\dT\d\d:\d\d")
-    yield until(lambda now: re.fullmatch(failed, now.comment(job)), 60, "the failure to be told")
     yield until(lambda now: now.queued("again-0"), 60, "the second attempt")
+    # It was there for seconds only, between two looks perhaps.
+    assert re.fullmatch(failed, stage.cluster.admin_comments(job)[0][1]), stage.cluster.admin_comments(job)
     yield is_told(stage, job, lambda now: waiting(now, job, 1, attempt=2))
 
 
@@ -196,13 +197,18 @@ def refused(stage):
     assert stage.now.is_held(job)
 
 
-def given_back(name, nodeset, options, words, until_state="PENDING"):
+def texts(stage, job, beginning):
+    """All that it was told and that begins so: a job that is given back waits again soon, and is told so."""
+    return [text for _, text in stage.cluster.admin_comments(job) if text.startswith(beginning)]
+
+
+def given_back(name, nodeset, options, words, state=""):
+    """`state`: in which it ends; without one it is back in the queue."""
     def scene(stage):
         job = stage.submit(name, "-p", nodeset, "-N1", "--time=10", *options)
-        yield until(lambda now: now.state(job) == "CONFIGURING", 60, "the job to wait")
-        yield until(lambda now: now.state(job) == until_state and now.comment(job).startswith("flex: no VMs"), 60,
-                    "the job to be given back")
-        assert stage.now.comment(job) == f"flex: no VMs within {words}"
+        told = yield until(lambda now: texts(stage, job, "flex: no VMs"), 60, "the job to be told why")
+        assert set(told) == {f"flex: no VMs within {words}"}
+        yield until(lambda now: now.state(job) == state if state else now.restarts(job) > 0, 60, "the job to be given back")
         stage.cluster.scancel(job)
     return scene
 
