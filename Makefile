@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 
-.PHONY: all setup build demo test check format tidy sanitize fuzz bench bench-build soak install clean help
+.PHONY: all setup build demo test test-slurm-versions check format tidy sanitize fuzz bench bench-build soak install clean help
 
 all: build
 
@@ -12,6 +12,7 @@ help:
 	@echo "make demo     a private Slurm and a local Compute Engine: watch one job from sbatch to clean-up"
 	@echo "make test     all tests, on a real slurmctld"
 	@echo "make check    format, clang-tidy, sanitizers, a minute of fuzzing for each parser"
+	@echo "make test-slurm-versions  the build, tests and demo on Slurm 24.11 and 26.05, in chroots; SUITES=, TESTS="
 	@echo "make soak     ten minutes of random trouble for a whole cluster; SEED=, MINUTES="
 	@echo "make bench    time, calls and memory of flex-resume and flex-suspend"
 	@echo "make install  PREFIX=$(PREFIX)"
@@ -33,6 +34,12 @@ demo: setup $(BUILD)/build.ninja
 
 test: build
 	@python3 tools/run_tests.py --build $(BUILD)
+
+# Each Slurm in a bare Debian of its own; needs root or sudo. CHROOTS= is where they are kept, MIRROR= where they come from.
+test-slurm-versions:
+	@tools/setup.sh chroot
+	@python3 tools/test_slurm_versions.py $(SUITES:%=--suite %) $(TESTS:%=--test %) $(if $(CHROOTS),--directory $(CHROOTS)) \
+	  $(if $(MIRROR),--mirror $(MIRROR)) $(if $(JOBS),--jobs $(JOBS))
 
 check: format tidy sanitize fuzz
 
@@ -65,7 +72,8 @@ bench: bench-build
 
 # Jobs, dying VMs, lost replies, restarts; then nothing may be left. A failure is repeated with its SEED.
 soak: setup $(BUILD)/build.ninja
-	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator
+	@ninja -C $(BUILD) resume/flex-resume suspend/flex-suspend sweeper/flex-sweeper emulator/flex-gce-emulator \
+	  plugin/spank_flex_start.so
 	@python3 tools/soak.py --build $(BUILD) --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 install: build

@@ -25,13 +25,10 @@ Fate fate_of(const Job& job, OnTimeout then) {
   return then == OnTimeout::Hold ? Fate::Held : Fate::Requeued;
 }
 
-TimePoint began_to_wait(const ResizeRequest& request, const std::vector<const Job*>& jobs) {
-  TimePoint since = request.created;
-  if (request_way(request) == RequestWay{}) return since;
-  for (const Job* job : jobs) {
-    if (job->start_time != TimePoint{}) since = std::min(since, job->start_time);
-  }
-  return since;
+TimePoint began_to_wait(const ResizeRequest& request, const Job& job) {
+  if (job.start_time == TimePoint{}) return request.created;
+  const bool is_first = request_way(request) == RequestWay{};
+  return is_first ? std::max(request.created, job.start_time) : job.start_time;
 }
 
 }  // namespace flex

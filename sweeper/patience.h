@@ -7,7 +7,6 @@
 #include "lib/core/job_note.h"
 
 #include <optional>
-#include <vector>
 
 namespace flex {
 
@@ -26,8 +25,8 @@ struct Patience {
 /// What becomes of the job when its patience is over.
 [[nodiscard]] Fate fate_of(const Job& job, OnTimeout then);
 
-/// A request that was renewed, or that follows another, began to wait with its job.
-[[nodiscard]] TimePoint began_to_wait(const ResizeRequest& request,
-                                      const std::vector<const Job*>& jobs);
+/// Since when the job waits for the request. One that was renewed, or that follows another, began
+/// to wait with its job; a job that was put on the nodes later has not waited longer than that.
+[[nodiscard]] TimePoint began_to_wait(const ResizeRequest& request, const Job& job);
 
 }  // namespace flex

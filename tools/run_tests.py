@@ -12,17 +12,26 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SUITES = ("unit", "functional", "cluster")
 
 
-def meson_tests(build, suites):
-    """The tests that meson knows, in its order: name, suite, command, environment."""
+def meson_tests(build):
+    """The tests that meson knows, in its order: name, suite, command, environment, time limit."""
     text = subprocess.run(
         ["meson", "introspect", "--tests", str(build)], check=True, capture_output=True, text=True
     ).stdout
     for test in json.loads(text):
         suite = test["suite"][0].split(":")[-1] if test["suite"] else ""
-        if suite in suites:
-            yield test["name"], suite, test["cmd"], test["env"], test["timeout"]
+        yield test["name"], suite, test["cmd"], test["env"], test["timeout"]
+
+
+def chosen(tests, suites, names):
+    """Those of the suites, and those of the names; all where neither is given."""
+    unknown = set(names) - {test[0] for test in tests}
+    if unknown:
+        sys.exit(f"run_tests: no test has the name {', '.join(sorted(unknown))}")
+    suites = suites if suites or names else SUITES
+    return [test for test in tests if test[1] in suites or test[0] in names]
 
 
 COUNTS = [
@@ -97,14 +106,17 @@ def run(build, name, cmd, env, timeout, live):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", type=Path)
-    parser.add_argument("--suite", action="append", help="unit, functional, cluster (default: all)")
+    parser.add_argument("--suite", action="append", default=[], help="unit, functional, cluster (default: all)")
+    parser.add_argument("--test", action="append", default=[], help="a test by its name, also beside --suite")
     args = parser.parse_args()
     build = args.build if args.build.is_absolute() else ROOT / args.build
-    suites = args.suite or ["unit", "functional", "cluster"]
+    wanted = chosen(list(meson_tests(build)), args.suite, args.test)
     total = [0, 0, 0]
     started = time.monotonic()
-    for suite in suites:
-        tests = list(meson_tests(build, [suite]))
+    for suite in SUITES:
+        tests = [test for test in wanted if test[1] == suite]
+        if not tests:
+            continue
         print(f"{suite}: {len(tests)} program{'s' if len(tests) != 1 else ''}", flush=True)
         for name, _, cmd, env, timeout in tests:
             counts = run(build, name, cmd, env, timeout, live=suite == "cluster")

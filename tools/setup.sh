@@ -3,6 +3,7 @@
 # Installs the Debian packages that building and testing need. Does nothing when all are there; never asks.
 #   tools/setup.sh          what 'make build', 'demo', 'test' and 'bench' need
 #   tools/setup.sh check    and what 'make check' needs
+#   tools/setup.sh chroot   only what 'make test-slurm-versions' needs outside of its chroots
 set -eu
 
 packages="g++ meson ninja-build pkg-config
@@ -11,6 +12,8 @@ packages="g++ meson ninja-build pkg-config
   slurmctld slurmd slurm-client munge lua5.4 shellcheck valgrind libc6-dbg python3 python3-pytest procps"
 if [ "${1:-}" = check ]; then
   packages="$packages clang clang-format clang-tidy libclang-rt-dev llvm mandoc"
+elif [ "${1:-}" = chroot ]; then
+  packages="debootstrap debian-archive-keyring git python3"
 fi
 
 missing=""

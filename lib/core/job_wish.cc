@@ -35,6 +35,9 @@ Result<Seconds> parse_time_in(std::string_view name,
   const std::string range =
       fmt::format("{} from {} to {}", what, format_duration(shortest), format_duration(longest));
   const auto time = parse_job_time(value);
+  const bool is_number =
+      !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!time && is_number) return refused(name, value, fmt::format("too long, {}", range));
   if (!time)
     return refused(name,
                    value,

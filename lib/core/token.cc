@@ -48,12 +48,12 @@ std::vector<Token> find_tokens(std::string_view text) {
   std::size_t at = 0;
   while ((at = text.find(kOpen, at)) != std::string_view::npos) {
     const std::size_t inside = at + kOpen.size();
-    if (at > 0 && is_word(text[at - 1])) {
+    const std::size_t end = text.find_first_of("()", inside);
+    if (end == std::string_view::npos) break;
+    if ((at > 0 && is_word(text[at - 1])) || text[end] != ')') {
       at = inside;
       continue;
     }
-    const std::size_t end = text.find(')', inside);
-    if (end == std::string_view::npos) break;
     tokens.push_back({.begin = at,
                       .size = end + 1 - at,
                       .fields = fields_of(text.substr(inside, end - inside))});

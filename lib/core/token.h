@@ -22,7 +22,8 @@ struct Token {
 };
 
 /// All of them, in order. "flex(" is only a token at the beginning of a word, and up to the next
-/// ")"; one without an end is none. A field without "=" has an empty value.
+/// ")"; one without an end, or with another "(" before it, is none. A field without "=" has an
+/// empty value.
 [[nodiscard]] std::vector<Token> find_tokens(std::string_view text);
 
 /// "flex(" + "key=value,…" + ")"; fields without a value are left out.

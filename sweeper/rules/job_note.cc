@@ -72,7 +72,7 @@ std::string waiting_text(const Round& round, const Job& job, const JobView& view
   const Patience patience = patience_of(nodeset, job);
   if (patience.limit > Seconds{0}) {
     const TimePoint began =
-        view.request == nullptr ? note.since : began_to_wait(*view.request, {&job});
+        view.request == nullptr ? note.since : began_to_wait(*view.request, job);
     note.gives_up = began + patience.limit;
   }
   std::string text = note_waiting(note);

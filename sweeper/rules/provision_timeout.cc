@@ -37,21 +37,20 @@ std::vector<NodeName> nodes_for(const Round& round,
 }
 
 /// What becomes of the job itself. Of a heterogeneous job only the leader can be requeued; it takes
-/// the others along.
+/// the others along. `going`: its nodes that are powered down.
 void send_away(Round& round,
                const Job& job,
                const Patience& patience,
-               std::vector<NodeName> coming) {
+               const std::vector<NodeName>& going) {
   const JobId whole = job.het_job_id != 0 ? job.het_job_id : job.id;
   const Fate fate = fate_of(job, patience.then);
-  if (fate == Fate::Cancelled) {
+  const std::vector<NodeName>& nodes = going.empty() ? job.nodes : going;
+  if (fate == Fate::Requeued || fate == Fate::Held) {
     round.add(Rule::ProvisionTimeout,
               why_over(patience),
-              CancelJob{.job = whole, .nodes = std::move(coming)});
-  } else if (fate != Fate::Ended) {  // which it does when its nodes go
-    round.add(Rule::ProvisionTimeout,
-              why_over(patience),
-              RequeueJob{.job = whole, .hold = fate == Fate::Held, .nodes = std::move(coming)});
+              RequeueJob{.job = whole, .hold = fate == Fate::Held, .nodes = nodes});
+  } else if (fate == Fate::Cancelled || going.empty()) {  // else it ends with its nodes
+    round.add(Rule::ProvisionTimeout, why_over(patience), CancelJob{.job = whole, .nodes = nodes});
   }
 }
 
@@ -70,7 +69,7 @@ void give_up(Round& round, const NodesetConfig& nodeset, const std::vector<const
     std::vector<NodeName> coming = nodes_for(round, *job, jobs);
     round.claim(coming);
     nodes.insert(nodes.end(), coming.begin(), coming.end());
-    send_away(round, *job, patience, std::move(coming));
+    send_away(round, *job, patience, coming);
   }
   if (nodes.empty()) return;
   round.add(Rule::ProvisionTimeout,
@@ -80,11 +79,16 @@ void give_up(Round& round, const NodesetConfig& nodeset, const std::vector<const
                         .reason = "flex: " + why});
 }
 
-/// Nobody among them waits any longer.
-bool is_over(const NodesetConfig& nodeset, const std::vector<const Job*>& jobs, Seconds waited) {
-  return !jobs.empty() && std::all_of(jobs.begin(), jobs.end(), [&](const Job* job) {
-    return patience_of(nodeset, *job).is_over(waited);
+/// Those who wait for the request no longer.
+std::vector<const Job*> impatient(const Round& round,
+                                  const NodesetConfig& nodeset,
+                                  const ResizeRequest& request,
+                                  std::vector<const Job*> jobs) {
+  std::erase_if(jobs, [&](const Job* job) {
+    return round.is_told(job->id) ||
+           !patience_of(nodeset, *job).is_over(round.shot.now - began_to_wait(request, *job));
   });
+  return jobs;
 }
 
 /// VMs that are asked for without a request, or that cannot be asked for now.
@@ -105,7 +109,7 @@ void look_at_jobs(Round& round) {
     const NodesetConfig& nodeset = round.nodeset_of(*waiting);
     const Sighting& seen = round.see(Rule::ProvisionTimeout, fmt::format("job {}", job.id));
     const TimePoint since = waits_since(round, &job, seen.first);
-    if (seen.is_twice() && is_over(nodeset, {&job}, round.shot.now - since))
+    if (seen.is_twice() && patience_of(nodeset, job).is_over(round.shot.now - since))
       give_up(round, nodeset, {&job});
   }
 }
@@ -118,14 +122,17 @@ void provision_timeout(Round& round) {
     if (node == nullptr || !round.is_free(node->name)) continue;
     const NodesetConfig& nodeset = round.nodeset_of(*node);
     const std::vector<const Job*> jobs = jobs_on(round.picture, request->nodes);
+    if (request->created == TimePoint{}) continue;
     // Nobody waits for a static node: cancelling would only lose its place in the queue.
-    if (request->created == TimePoint{} ||
-        !is_over(nodeset, jobs, round.shot.now - began_to_wait(*request, jobs)) ||
-        round.spend(1) == 0)
-      continue;
-    const std::string why = why_over(patience_of(nodeset, *jobs.front()));
-    cancel_request(round, Rule::ProvisionTimeout, why, request);
-    give_up(round, nodeset, jobs);
+    const std::vector<const Job*> leaving = impatient(round, nodeset, *request, jobs);
+    if (leaving.empty()) continue;
+    // Who shares a node with others leaves them the request.
+    if (leaving.size() == jobs.size()) {
+      if (round.spend(1) == 0) continue;
+      const std::string why = why_over(patience_of(nodeset, *leaving.front()));
+      cancel_request(round, Rule::ProvisionTimeout, why, request);
+    }
+    give_up(round, nodeset, leaving);
   }
   look_at_jobs(round);
 }

@@ -34,9 +34,8 @@ void check_comment(std::string_view comment) {
 }
 
 void check_extra(std::string_view extra) {
-  const flex::NodeLease lease{.end = flex::TimePoint{flex::Seconds{1'800'000'000}},
-                              .nodeset = "a",
-                              .request = "j7-x"};
+  const flex::NodeLease lease{
+      .end = flex::TimePoint{flex::Seconds{1'800'000'000}}, .nodeset = "a", .request = "j7-x"};
   const std::string written = flex::with_lease(extra, lease);
   check(flex::read_lease(written).has_value(), "what was written is read");
   const std::string cleared = flex::with_lease(written, std::nullopt);

@@ -51,7 +51,7 @@ def make_cluster(build, seed):
                         seed=seed % 2**32, boot_failure=0.02,
                         capacity={f"{REGION}-{zone}": size for zone, size in CAPACITY.items()})
     return Cluster(NODESETS, build=build, emulator=emulator, sweeper=True, slurm_extra=SLURM,
-                   cred_expire=CRED_EXPIRE,
+                   cred_expire=CRED_EXPIRE, plugin=["required"],
                    flex_extra={"defaults": {**_zones("a"), **DEFAULTS},
                                "sweeper": {"finished_request_grace": "5s"}})
 

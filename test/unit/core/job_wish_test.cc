@@ -91,6 +91,8 @@ TEST_CASE("with_wish: the rest of the comment is as it was", "[core]") {
         "a flex(run=4h,wait=90s,ontimeout=cancel) b");
   CHECK(with_wish("flex(run=1h)flex(wait=2h)", wish) == "flex(run=4h,wait=2h,ontimeout=cancel)");
   CHECK(with_wish("a flex(run=1h) b", {}) == "a flex(run=1h) b");
+  // One that was never closed does not swallow ours.
+  CHECK(parse_wish(with_wish("flex(wait=", wish)).run == 4h);
   CHECK(parse_wish(with_wish("x", wish)).run == 4h);
 }
 

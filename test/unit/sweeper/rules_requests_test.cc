@@ -246,12 +246,26 @@ TEST_CASE("provision_timeout: an interactive job is told that it ends") {
         "again to try again");
 }
 
-TEST_CASE("provision_timeout: who shares a request waits for the most patient") {
+TEST_CASE("provision_timeout: who shares a request leaves it to the more patient") {
   Scene scene;
   scene.waiting_job(7, "a-0").comment = "flex(wait=10s)";
   scene.waiting_job(8, "a-0").comment = "flex(wait=10m)";
   scene.asked(7, "a-0");
-  CHECK(scene.rounds(3).empty());
+  CHECK(scene.round() ==
+        Texts{"provision_timeout comment job=7", "provision_timeout requeue a-0 job=7"});
+  scene.shot.jobs.items[0].is_batch = false;
+  CHECK(scene.round() ==
+        Texts{"provision_timeout comment job=7", "provision_timeout cancel_job a-0 job=7"});
+}
+
+TEST_CASE("provision_timeout: a job that came later to a request has not waited as long as that") {
+  Scene scene;
+  Job& job = scene.waiting_job(7, "a-0");
+  job.comment = "flex(wait=30s)";
+  job.start_time = scene.shot.now;
+  scene.asked(7, "a-0").created = scene.shot.now - Seconds{600};
+  CHECK(scene.round().empty());
+  CHECK(scene.round().size() == 4);
 }
 
 TEST_CASE("provision_timeout: a static node keeps its place in the queue") {
