@@ -43,11 +43,16 @@ NodeNames node_names() {
   return {.node = node != nullptr ? node : short_host, .host = short_host};
 }
 
-/// Empty if SlurmdSpoolDir cannot be known.
-std::string cache_directory(const Arguments& arguments, const NodeNames& names) {
-  if (!arguments.cache_dir.empty()) return expand_path(arguments.cache_dir, names);
+/// The job's on this node; nothing if Slurm does not tell what is needed.
+std::optional<CachePlace> cache_place(spank_t spank,
+                                      const Arguments& arguments,
+                                      const NodeNames& names) {
   const std::string spool = slurmd_spool_dir();
-  return spool.empty() ? "" : expand_path(spool, names) + "/flex-start";
+  const std::string directory =
+      arguments.cache_dir.empty() ? spool + "/flex-start" : arguments.cache_dir;
+  const JobId job = item(spank, S_JOB_ID);
+  if (job == 0 || (arguments.cache_dir.empty() && spool.empty())) return std::nullopt;
+  return CachePlace{.directory = expand_path(directory, names), .job = job};
 }
 
 /// Of the job's environment; nothing where it has none, or more than any job needs.
@@ -94,9 +99,9 @@ std::optional<NodeLease> find_lease(spank_t spank, const Arguments& arguments) {
   const std::uint32_t step = item(spank, S_JOB_STEPID);
   if (!arguments.tells_lease || step == SLURM_EXTERN_CONT) return std::nullopt;
   const NodeNames names = node_names();
-  const CachePlace place{.directory = cache_directory(arguments, names),
-                         .job = item(spank, S_JOB_ID)};
-  const auto line = read_or_ask(place, deadline, [&] {
+  const auto place = cache_place(spank, arguments, names);
+  if (!place) return std::nullopt;
+  const auto line = read_or_ask(*place, deadline, [&] {
     return ask_slurmctld({.node = names.node,
                           .node_lists = node_lists(spank),
                           .is_batch = step == SLURM_BATCH_SCRIPT},
@@ -120,9 +125,9 @@ void tell_tasks(spank_t spank, const std::optional<NodeLease>& lease) {
 }
 
 void forget_job(spank_t spank, const Arguments& arguments) {
-  const std::string directory = cache_directory(arguments, node_names());
-  if (!arguments.tells_lease || directory.empty()) return;
-  const auto removed = remove_cached({.directory = directory, .job = item(spank, S_JOB_ID)});
+  const auto place = cache_place(spank, arguments, node_names());
+  if (!arguments.tells_lease || !place) return;
+  const auto removed = remove_cached(*place);
   if (!removed) slurm_info("flex-start: %s", removed.error().what.c_str());
 }
 
