@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "plugin/lease.h"
 
+#include "lib/core/token.h"
 #include "plugin/ask.h"
 #include "plugin/cache.h"
 #include "plugin/earliest.h"
 #include "plugin/slurm_calls.h"
+#include "plugin/variables.h"
 
 #include <slurm/slurm.h>
 
@@ -18,10 +20,6 @@ namespace {
 
 /// No job waits longer than this for what is good to know.
 constexpr std::chrono::seconds kPatience{2};
-
-constexpr const char* kEnd = "SLURM_FLEX_END_TIME";
-constexpr const char* kNodeset = "SLURM_FLEX_NODESET";
-constexpr const char* kRequest = "SLURM_FLEX_REQUEST";
 
 TimePoint now() {
   return std::chrono::floor<Seconds>(std::chrono::system_clock::now());
@@ -65,31 +63,56 @@ std::optional<std::string> job_variable(spank_t spank, const std::string& name) 
   return value;
 }
 
-/// The job's nodes, of all components where it has several.
+/// Those of the job's own. A step from outside has its own nodes in the first and the job's in the
+/// second.
 std::vector<std::string> node_lists(spank_t spank) {
-  constexpr int kMostComponents = 128;
   std::vector<std::string> lists;
-  if (auto list = job_variable(spank, "SLURM_JOB_NODELIST")) lists.push_back(std::move(*list));
-  for (int component = 0; component < kMostComponents; ++component) {
-    auto list = job_variable(spank, "SLURM_JOB_NODELIST_HET_GROUP_" + std::to_string(component));
-    if (!list) break;
-    lists.push_back(std::move(*list));
+  for (const char* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
+    if (auto list = job_variable(spank, name)) lists.push_back(std::move(*list));
   }
   return lists;
 }
 
-/// slurmctld's word as a line for the cache. Without an answer there is none for the job at all:
-/// asking again would hold up each of its steps.
+/// Those of all parts of a heterogeneous job. Of another one, from inside which this job was
+/// submitted, none.
+std::vector<std::string> part_lists(spank_t spank) {
+  constexpr int kMostParts = 128;
+  const std::string job = std::to_string(item(spank, S_JOB_ID));
+  std::vector<std::string> lists;
+  bool is_ours = false;
+  for (int part = 0; part < kMostParts; ++part) {
+    const std::string ending = "_HET_GROUP_" + std::to_string(part);
+    auto list = job_variable(spank, "SLURM_JOB_NODELIST" + ending);
+    if (!list) break;
+    lists.push_back(std::move(*list));
+    is_ours = is_ours || job_variable(spank, "SLURM_JOB_ID" + ending) == job;
+  }
+  return is_ours ? lists : std::vector<std::string>{};
+}
+
+/// slurmctld's word as a line for the cache.
 std::string ask_slurmctld(const LeaseQuestion& question, Deadline deadline) {
   const auto line = ask_child(
       [&question]() -> std::string {
         const auto leases = load_leases(question);
-        return leases ? to_line(earliest(*leases, now())) : "";
+        if (!leases) return "";
+        return to_line({.lease = earliest(leases->items, now()), .is_whole = leases->is_whole});
       },
       deadline);
   if (line && !line->empty()) return *line;
   slurm_info("flex-start: slurmctld did not say in time when this job's VMs end");
-  return to_line(std::nullopt);
+  return unanswered_line(now());
+}
+
+/// What the job's batch script was told, where that came along with the environment.
+std::optional<NodeLease> inherited_lease(spank_t spank) {
+  if (job_variable(spank, kJobVariable) != std::to_string(item(spank, S_JOB_ID)))
+    return std::nullopt;
+  return from_line(write_token({{"end", job_variable(spank, kEndVariable).value_or("")},
+                                {"nodeset", job_variable(spank, kNodesetVariable).value_or("")},
+                                {"request", job_variable(spank, kRequestVariable).value_or("")}}),
+                   now())
+      .lease;
 }
 
 }  // namespace
@@ -101,15 +124,27 @@ std::optional<NodeLease> find_lease(spank_t spank, const Arguments& arguments) {
   const NodeNames names = node_names();
   const auto place = cache_place(spank, arguments, names);
   if (!place) return std::nullopt;
-  const auto line = read_or_ask(*place, deadline, [&] {
+  const auto ask = [&] {
+    const bool is_only_one = step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP;
     return ask_slurmctld({.node = names.node,
                           .node_lists = node_lists(spank),
-                          .is_batch = step == SLURM_BATCH_SCRIPT},
+                          .part_lists = part_lists(spank),
+                          .is_only_one = is_only_one},
                          deadline);
-  });
-  if (line) return from_line(*line, now());
-  slurm_info("flex-start: %s; the job is not told when its VMs end", line.error().what.c_str());
-  return std::nullopt;
+  };
+  const auto is_still_good = [](const std::string& line) { return is_good(line, now()); };
+  const auto line = read_or_ask(*place, deadline, is_still_good, ask);
+  if (!line) {
+    slurm_info("flex-start: %s; the job is not told when its VMs end", line.error().what.c_str());
+    return std::nullopt;
+  }
+  const Answer answer = from_line(*line, now());
+  if (answer.is_whole) return answer.lease;
+  std::vector<NodeLease> known;
+  for (const auto& lease : {answer.lease, inherited_lease(spank)}) {
+    if (lease) known.push_back(*lease);
+  }
+  return earliest(known, now());
 }
 
 void tell_tasks(spank_t spank, const std::optional<NodeLease>& lease) {
@@ -119,9 +154,10 @@ void tell_tasks(spank_t spank, const std::optional<NodeLease>& lease) {
     else
       spank_setenv(spank, name, value.c_str(), 1);
   };
-  set(kEnd, lease ? std::to_string(lease->end.time_since_epoch().count()) : "");
-  set(kNodeset, lease ? lease->nodeset : "");
-  set(kRequest, lease ? lease->request : "");
+  set(kEndVariable, lease ? std::to_string(lease->end.time_since_epoch().count()) : "");
+  set(kNodesetVariable, lease ? lease->nodeset : "");
+  set(kRequestVariable, lease ? lease->request : "");
+  set(kJobVariable, lease ? std::to_string(item(spank, S_JOB_ID)) : "");
 }
 
 void forget_job(spank_t spank, const Arguments& arguments) {
