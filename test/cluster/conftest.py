@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 pytest.register_assert_rewrite("sweeper_site", "sweeper_scenes", "sweeper_desk", "lease_scenes",
-                             "modes_scenes", "placement_scenes", "zones_scenes")
+                             "modes_scenes", "placement_scenes", "zones_scenes", "plugin_scenes", "plugin_wishes", "words_scenes")
 BUILD = Path(os.environ.get("FLEX_BUILD_DIR", HERE.parent.parent / "build")).resolve()
 
 
@@ -78,6 +78,34 @@ def modes(build, request):
     with stage.cluster:
         try:
             raise_curtain(stage, chosen)
+            yield stage
+        finally:
+            stage.stop()
+
+
+@pytest.fixture(scope="session")
+def plugged(build):
+    """The scenes of the plugin, all under way."""
+    import plugin_scenes
+    import plugin_wishes
+    from plugin_site import make_stage, raise_curtain
+    stage = make_stage(build)
+    with stage.cluster:
+        try:
+            raise_curtain(stage, {**plugin_wishes.SCENES, **plugin_scenes.SCENES})
+            yield stage
+        finally:
+            stage.stop()
+
+
+@pytest.fixture(scope="session")
+def words(build):
+    """The scenes of what a job's author reads, all under way."""
+    from words_scenes import make_stage, raise_curtain
+    stage = make_stage(build)
+    with stage.cluster:
+        try:
+            raise_curtain(stage)
             yield stage
         finally:
             stage.stop()

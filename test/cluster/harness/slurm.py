@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A private munged and slurmctld, the programs under test, and the commands of a user."""
+import calendar
 import json
 import os
 import re
@@ -331,6 +332,16 @@ class Cluster:
         path = self.dir / "out" / f"{job}.out"
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
+    def admin_comments(self, job):
+        """(seconds, text) of each AdminComment that slurmctld was given for the job, by its log."""
+        line = re.compile(r"\[(\S+?)\.(\d+)\] _?update_job: setting admin_comment to (.*) for JobId=(\d+)\b")
+        found = []
+        for stamp, fraction, text, number in line.findall(self.log("slurmctld.log")):
+            if int(number) == job:
+                at = calendar.timegm(time.strptime(stamp, "%Y-%m-%dT%H:%M:%S")) + float(f"0.{fraction}")
+                found.append((at, text))
+        return found
+
     # Waiting and telling
 
     def wait_for(self, condition, timeout, what, interval=0.15):
@@ -379,7 +390,7 @@ class Cluster:
         """Copies what explains a failure; never a key."""
         target = Path(target)
         target.mkdir(parents=True, exist_ok=True)
-        for path in (self.dir / "log").glob("*"):
+        for path in [*(self.dir / "log").glob("*"), *(self.dir / "out").glob("*.out")]:
             shutil.copyfile(path, target / path.name)
         for name in ("slurm.conf", "plugstack.conf", "flex-start.yaml"):
             if (self.dir / "etc" / name).exists():
