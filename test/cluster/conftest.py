@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where the programs are, and what happens to the logs of a test that failed."""
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -55,17 +56,24 @@ def site(running_site):
     running_site.check_journal()
 
 
+@contextlib.contextmanager
+def playing(stage, begin):
+    """A stage with its cluster and what `begin` puts under way."""
+    with stage.cluster:
+        try:
+            begin()
+            yield stage
+        finally:
+            stage.stop()
+
+
 @pytest.fixture(scope="session")
 def stage(build):
     """The sweeper's scenes, all under way."""
     from sweeper_scenes import make_stage, raise_curtain
     stage = make_stage(build)
-    with stage.cluster:
-        try:
-            raise_curtain(stage)
-            yield stage
-        finally:
-            stage.stop()
+    with playing(stage, lambda: raise_curtain(stage)):
+        yield stage
 
 
 @pytest.fixture(scope="session")
@@ -75,12 +83,8 @@ def modes(build, request):
     chosen = {item.callspec.params["scene"] for item in request.session.items
               if "modes" in item.fixturenames and hasattr(item, "callspec")}
     stage = make_stage(build)
-    with stage.cluster:
-        try:
-            raise_curtain(stage, chosen)
-            yield stage
-        finally:
-            stage.stop()
+    with playing(stage, lambda: raise_curtain(stage, chosen)):
+        yield stage
 
 
 @pytest.fixture(scope="session")
@@ -90,12 +94,8 @@ def plugged(build):
     import plugin_wishes
     from plugin_site import make_stage, raise_curtain
     stage = make_stage(build)
-    with stage.cluster:
-        try:
-            raise_curtain(stage, {**plugin_wishes.SCENES, **plugin_scenes.SCENES})
-            yield stage
-        finally:
-            stage.stop()
+    with playing(stage, lambda: raise_curtain(stage, {**plugin_wishes.SCENES, **plugin_scenes.SCENES})):
+        yield stage
 
 
 @pytest.fixture(scope="session")
@@ -103,12 +103,8 @@ def words(build):
     """The scenes of what a job's author reads, all under way."""
     from words_scenes import make_stage, raise_curtain
     stage = make_stage(build)
-    with stage.cluster:
-        try:
-            raise_curtain(stage)
-            yield stage
-        finally:
-            stage.stop()
+    with playing(stage, lambda: raise_curtain(stage)):
+        yield stage
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+
+import plain_tests
 
 PLUGIN = Path(sys.argv[1]).resolve()
 SOURCE = Path(sys.argv[2]).resolve()
@@ -242,19 +243,5 @@ TESTS = [
 ]
 
 
-def main():
-    failed = 0
-    for test in TESTS:
-        try:
-            test()
-            print(f"ok   {test.__name__.replace('_', ' ')}", flush=True)
-        except Exception:  # whatever it is, the others are still worth running
-            failed += 1
-            print(f"FAIL {test.__name__.replace('_', ' ')}")
-            traceback.print_exc(file=sys.stdout)
-    print(f"{len(TESTS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(plain_tests.run(TESTS))
