@@ -16,6 +16,8 @@ namespace {
 
 /// A thread serves one connection at a time, and a wait for an operation holds it.
 constexpr std::size_t kThreads = 256;
+/// Of connections that come at once; httplib has 5, and the sixth waits a second.
+constexpr int kBacklog = 1024;
 
 int port_of(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET)
@@ -76,6 +78,7 @@ struct Server::Impl {
   Front& front;
   httplib::Server http{};
   int port = 0;
+  int listener = -1;
 
   void answer(const httplib::Request& request, httplib::Response& response) {
     HttpIn in = read_request(request);
@@ -107,6 +110,10 @@ Server::Server(Front& front) : impl_(new Impl{.front = front}) {
   http.set_keep_alive_max_count(1000000);
   http.set_keep_alive_timeout(60);
   http.set_tcp_nodelay(true);
+  http.set_socket_options([this](int fd) {
+    httplib::default_socket_options(fd);
+    impl_->listener = fd;
+  });
   http.set_payload_max_length(64U << 20U);
   const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
     impl_->answer(request, response);
@@ -119,6 +126,9 @@ Server::Server(Front& front) : impl_(new Impl{.front = front}) {
     if (has_body || request.has_header("Transfer-Encoding"))
       return httplib::Server::HandlerResponse::Unhandled;
     impl_->answer(request, response);
+    // 0.41 then waits for the body that was not announced, and would take the next request for it.
+    if (request.method != "GET" && !request.has_header("Content-Length"))
+      response.set_header("Connection", "close");
     return httplib::Server::HandlerResponse::Handled;
   });
   http.Get(".*", handler);
@@ -136,6 +146,7 @@ int Server::bind(const std::string& host, int port) {
     impl_->port = impl_->http.bind_to_any_port(host);
   else if (!impl_->http.bind_to_port(host, port))
     impl_->port = -1;
+  if (impl_->port >= 0) listen(impl_->listener, kBacklog);
   return impl_->port;
 }
 

@@ -62,9 +62,18 @@ void forget_handlers() {
   ::_exit(0);
 }
 
+/// What libslurm has to say is not for the job's output.
+void silence(int answer_fd) {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (null >= 0 && fd != answer_fd) ::dup2(null, fd);
+  }
+}
+
 /// Nothing of it may outlive the parent or act in its name.
-void become_child(Deadline deadline) {
+void become_child(int answer_fd, Deadline deadline) {
   forget_handlers();
+  silence(answer_fd);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -84,7 +93,7 @@ void write_all(int fd, std::string_view text) {
 }
 
 [[noreturn]] void answer(const std::function<std::string()>& work, int fd, Deadline deadline) {
-  become_child(deadline);
+  become_child(fd, deadline);
   try {
     write_all(fd, work() + kEnd);
   } catch (...) {  // no answer is the answer

@@ -81,6 +81,7 @@ void write_line(int fd, const std::string& text) {
 
 Result<std::string> read_or_ask(const CachePlace& place,
                                 Deadline deadline,
+                                const std::function<bool(const std::string&)>& is_good,
                                 const std::function<std::string()>& ask) {
   const auto opened = make_directory(place.directory);
   if (!opened) return opened.error();
@@ -93,7 +94,7 @@ Result<std::string> read_or_ask(const CachePlace& place,
   if (!is_locked(file.get(), deadline))
     return failed(ErrorKind::Retry, path, "another step of the job is still asking");
   auto text = read_line(file.get());
-  if (!text) {
+  if (!text || !is_good(*text)) {
     text = ask();
     write_line(file.get(), *text);
   }

@@ -17,13 +17,15 @@ struct CachePlace {
   JobId job = 0;
 };
 
-/// What is in the job's file, else what `ask` says, which is then in it. Of several processes one
-/// asks and the others wait for it. The directory is made where there is none, not its parents
-/// (NotFound). Denied if it is somebody else's or others may write to it, Retry if another process
-/// still holds the file at the deadline.
-[[nodiscard]] Result<std::string> read_or_ask(const CachePlace& place,
-                                              Deadline deadline,
-                                              const std::function<std::string()>& ask);
+/// What is in the job's file, if `is_good` says so, else what `ask` says, which is then in it. Of
+/// several processes one asks and the others wait for it. The directory is made where there is
+/// none, not its parents (NotFound). Denied if it is somebody else's or others may write to it,
+/// Retry if another process still holds the file at the deadline.
+[[nodiscard]] Result<std::string> read_or_ask(
+    const CachePlace& place,
+    Deadline deadline,
+    const std::function<bool(const std::string&)>& is_good,
+    const std::function<std::string()>& ask);
 
 /// Success if there is none.
 [[nodiscard]] Result<Done> remove_cached(const CachePlace& place);

@@ -15,9 +15,18 @@ namespace flex::plugin {
 [[nodiscard]] std::optional<NodeLease> earliest(const std::vector<NodeLease>& leases,
                                                 TimePoint now);
 
-/// One line; also for none.
-[[nodiscard]] std::string to_line(const std::optional<NodeLease>& lease);
+/// What slurmctld said.
+struct Answer {
+  std::optional<NodeLease> lease{};
+  bool is_whole = true;  ///< of all of the job's nodes, as far as this node can know them
+};
 
-[[nodiscard]] std::optional<NodeLease> from_line(std::string_view line, TimePoint now);
+/// One line; also for none.
+[[nodiscard]] std::string to_line(const Answer& answer);
+/// The line of a question that nobody answered.
+[[nodiscard]] std::string unanswered_line(TimePoint now);
+/// False if it is time to ask again.
+[[nodiscard]] bool is_good(std::string_view line, TimePoint now);
+[[nodiscard]] Answer from_line(std::string_view line, TimePoint now);
 
 }  // namespace flex::plugin

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "plugin/lease.h"
 
+#include "lib/core/token.h"
 #include "plugin/ask.h"
 #include "plugin/cache.h"
 #include "plugin/earliest.h"
 #include "plugin/slurm_calls.h"
+#include "plugin/variables.h"
 
 #include <slurm/slurm.h>
 
@@ -18,10 +20,6 @@ namespace {
 
 /// No job waits longer than this for what is good to know.
 constexpr std::chrono::seconds kPatience{2};
-
-constexpr const char* kEnd = "SLURM_FLEX_END_TIME";
-constexpr const char* kNodeset = "SLURM_FLEX_NODESET";
-constexpr const char* kRequest = "SLURM_FLEX_REQUEST";
 
 TimePoint now() {
   return std::chrono::floor<Seconds>(std::chrono::system_clock::now());
@@ -43,11 +41,16 @@ NodeNames node_names() {
   return {.node = node != nullptr ? node : short_host, .host = short_host};
 }
 
-/// Empty if SlurmdSpoolDir cannot be known.
-std::string cache_directory(const Arguments& arguments, const NodeNames& names) {
-  if (!arguments.cache_dir.empty()) return expand_path(arguments.cache_dir, names);
+/// The job's on this node; nothing if Slurm does not tell what is needed.
+std::optional<CachePlace> cache_place(spank_t spank,
+                                      const Arguments& arguments,
+                                      const NodeNames& names) {
   const std::string spool = slurmd_spool_dir();
-  return spool.empty() ? "" : expand_path(spool, names) + "/flex-start";
+  const std::string directory =
+      arguments.cache_dir.empty() ? spool + "/flex-start" : arguments.cache_dir;
+  const JobId job = item(spank, S_JOB_ID);
+  if (job == 0 || (arguments.cache_dir.empty() && spool.empty())) return std::nullopt;
+  return CachePlace{.directory = expand_path(directory, names), .job = job};
 }
 
 /// Of the job's environment; nothing where it has none, or more than any job needs.
@@ -60,31 +63,56 @@ std::optional<std::string> job_variable(spank_t spank, const std::string& name) 
   return value;
 }
 
-/// The job's nodes, of all components where it has several.
+/// Those of the job's own. A step from outside has its own nodes in the first and the job's in the
+/// second.
 std::vector<std::string> node_lists(spank_t spank) {
-  constexpr int kMostComponents = 128;
   std::vector<std::string> lists;
-  if (auto list = job_variable(spank, "SLURM_JOB_NODELIST")) lists.push_back(std::move(*list));
-  for (int component = 0; component < kMostComponents; ++component) {
-    auto list = job_variable(spank, "SLURM_JOB_NODELIST_HET_GROUP_" + std::to_string(component));
-    if (!list) break;
-    lists.push_back(std::move(*list));
+  for (const char* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
+    if (auto list = job_variable(spank, name)) lists.push_back(std::move(*list));
   }
   return lists;
 }
 
-/// slurmctld's word as a line for the cache. Without an answer there is none for the job at all:
-/// asking again would hold up each of its steps.
+/// Those of all parts of a heterogeneous job. Of another one, from inside which this job was
+/// submitted, none.
+std::vector<std::string> part_lists(spank_t spank) {
+  constexpr int kMostParts = 128;
+  const std::string job = std::to_string(item(spank, S_JOB_ID));
+  std::vector<std::string> lists;
+  bool is_ours = false;
+  for (int part = 0; part < kMostParts; ++part) {
+    const std::string ending = "_HET_GROUP_" + std::to_string(part);
+    auto list = job_variable(spank, "SLURM_JOB_NODELIST" + ending);
+    if (!list) break;
+    lists.push_back(std::move(*list));
+    is_ours = is_ours || job_variable(spank, "SLURM_JOB_ID" + ending) == job;
+  }
+  return is_ours ? lists : std::vector<std::string>{};
+}
+
+/// slurmctld's word as a line for the cache.
 std::string ask_slurmctld(const LeaseQuestion& question, Deadline deadline) {
   const auto line = ask_child(
       [&question]() -> std::string {
         const auto leases = load_leases(question);
-        return leases ? to_line(earliest(*leases, now())) : "";
+        if (!leases) return "";
+        return to_line({.lease = earliest(leases->items, now()), .is_whole = leases->is_whole});
       },
       deadline);
   if (line && !line->empty()) return *line;
   slurm_info("flex-start: slurmctld did not say in time when this job's VMs end");
-  return to_line(std::nullopt);
+  return unanswered_line(now());
+}
+
+/// What the job's batch script was told, where that came along with the environment.
+std::optional<NodeLease> inherited_lease(spank_t spank) {
+  if (job_variable(spank, kJobVariable) != std::to_string(item(spank, S_JOB_ID)))
+    return std::nullopt;
+  return from_line(write_token({{"end", job_variable(spank, kEndVariable).value_or("")},
+                                {"nodeset", job_variable(spank, kNodesetVariable).value_or("")},
+                                {"request", job_variable(spank, kRequestVariable).value_or("")}}),
+                   now())
+      .lease;
 }
 
 }  // namespace
@@ -94,17 +122,29 @@ std::optional<NodeLease> find_lease(spank_t spank, const Arguments& arguments) {
   const std::uint32_t step = item(spank, S_JOB_STEPID);
   if (!arguments.tells_lease || step == SLURM_EXTERN_CONT) return std::nullopt;
   const NodeNames names = node_names();
-  const CachePlace place{.directory = cache_directory(arguments, names),
-                         .job = item(spank, S_JOB_ID)};
-  const auto line = read_or_ask(place, deadline, [&] {
+  const auto place = cache_place(spank, arguments, names);
+  if (!place) return std::nullopt;
+  const auto ask = [&] {
+    const bool is_only_one = step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP;
     return ask_slurmctld({.node = names.node,
                           .node_lists = node_lists(spank),
-                          .is_batch = step == SLURM_BATCH_SCRIPT},
+                          .part_lists = part_lists(spank),
+                          .is_only_one = is_only_one},
                          deadline);
-  });
-  if (line) return from_line(*line, now());
-  slurm_info("flex-start: %s; the job is not told when its VMs end", line.error().what.c_str());
-  return std::nullopt;
+  };
+  const auto is_still_good = [](const std::string& line) { return is_good(line, now()); };
+  const auto line = read_or_ask(*place, deadline, is_still_good, ask);
+  if (!line) {
+    slurm_info("flex-start: %s; the job is not told when its VMs end", line.error().what.c_str());
+    return std::nullopt;
+  }
+  const Answer answer = from_line(*line, now());
+  if (answer.is_whole) return answer.lease;
+  std::vector<NodeLease> known;
+  for (const auto& lease : {answer.lease, inherited_lease(spank)}) {
+    if (lease) known.push_back(*lease);
+  }
+  return earliest(known, now());
 }
 
 void tell_tasks(spank_t spank, const std::optional<NodeLease>& lease) {
@@ -114,15 +154,16 @@ void tell_tasks(spank_t spank, const std::optional<NodeLease>& lease) {
     else
       spank_setenv(spank, name, value.c_str(), 1);
   };
-  set(kEnd, lease ? std::to_string(lease->end.time_since_epoch().count()) : "");
-  set(kNodeset, lease ? lease->nodeset : "");
-  set(kRequest, lease ? lease->request : "");
+  set(kEndVariable, lease ? std::to_string(lease->end.time_since_epoch().count()) : "");
+  set(kNodesetVariable, lease ? lease->nodeset : "");
+  set(kRequestVariable, lease ? lease->request : "");
+  set(kJobVariable, lease ? std::to_string(item(spank, S_JOB_ID)) : "");
 }
 
 void forget_job(spank_t spank, const Arguments& arguments) {
-  const std::string directory = cache_directory(arguments, node_names());
-  if (!arguments.tells_lease || directory.empty()) return;
-  const auto removed = remove_cached({.directory = directory, .job = item(spank, S_JOB_ID)});
+  const auto place = cache_place(spank, arguments, node_names());
+  if (!arguments.tells_lease || !place) return;
+  const auto removed = remove_cached(*place);
   if (!removed) slurm_info("flex-start: %s", removed.error().what.c_str());
 }
 

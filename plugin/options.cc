@@ -4,6 +4,7 @@
 #include "lib/core/duration.h"
 #include "lib/core/job_wish.h"
 #include "plugin/slurm_calls.h"
+#include "plugin/variables.h"
 
 #include <fmt/format.h>
 
@@ -125,6 +126,14 @@ void warn_of_typed(std::string_view comment) {
     slurm_info("flex-start: comment: %s; ignored", problem.c_str());
 }
 
+/// slurmctld refuses the job, in words that nobody understands.
+void warn_of_length(std::string_view comment, std::string_view with_token) {
+  constexpr std::size_t kLongest = 1024;
+  if (with_token.size() <= kLongest || comment.size() > kLongest) return;
+  slurm_error("flex-start: --comment is too long: with the --flex options it may have %zu bytes",
+              kLongest - (with_token.size() - comment.size()));
+}
+
 }  // namespace
 
 bool register_options(spank_t spank, const Arguments& arguments) {
@@ -157,8 +166,11 @@ bool pass_wish_on(spank_t spank) {
                  job.c_str());
     return true;
   }
+  // Of the job from inside which this one is submitted; the nodes may have no plugin.
+  for (const char* name : kVariables) ::unsetenv(name);
   const std::string comment = program->get("comment");
   warn_of_typed(comment);
+  if (!wish.is_empty()) warn_of_length(comment, with_wish(comment, wish));
   if (wish.is_empty() || program->set("comment", with_wish(comment, wish))) return true;
   return refuse("the job's comment could not be set; write --comment='flex(run=4h)' instead");
 }

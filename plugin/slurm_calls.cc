@@ -40,6 +40,8 @@ class NodeSet {
     auto* create = find_symbol<decltype(slurm_hostlist_create)>("slurm_hostlist_create");
     if (create != nullptr && destroy_ != nullptr && count_ != nullptr && find_ != nullptr)
       list_ = create(text.c_str());
+    auto* unite = find_symbol<decltype(slurm_hostlist_uniq)>("slurm_hostlist_uniq");
+    if (list_ != nullptr && unite != nullptr) unite(list_);
   }
 
   NodeSet(const NodeSet&) = delete;
@@ -62,9 +64,14 @@ class NodeSet {
   RawHostlist list_ = nullptr;
 };
 
-std::string joined(const std::vector<std::string>& lists) {
+/// All that is known of the job's nodes, as one list.
+std::string job_nodes(const LeaseQuestion& question) {
   std::string text;
-  for (const std::string& list : lists) text += (text.empty() ? "" : ",") + list;
+  const auto add = [&text](const std::string& list) { text += (text.empty() ? "" : ",") + list; };
+  for (const std::string& list : question.node_lists) {
+    if (NodeSet(list).has(question.node.c_str())) add(list);
+  }
+  for (const std::string& list : question.part_lists) add(list);
   return text;
 }
 
@@ -129,20 +136,20 @@ std::string slurmd_spool_dir() {
   return slurm_conf.slurmd_spooldir;
 }
 
-std::optional<std::vector<NodeLease>> load_leases(const LeaseQuestion& question) {
+std::optional<Leases> load_leases(const LeaseQuestion& question) {
   hurry();
-  const NodeSet job(joined(question.node_lists));
-  // A list without this node is not this job's.
-  const bool asks_all = job.size() > 1 && job.has(question.node.c_str()) &&
-                        (question.is_batch || job.size() <= kMostNodes);
+  const NodeSet job(job_nodes(question));
+  const bool is_known = job.has(question.node.c_str());
+  const bool asks_all =
+      is_known && job.size() > 1 && (question.is_only_one || job.size() <= kMostNodes);
   const NodesPtr nodes = asks_all ? load_all() : load_one(question.node);
   if (nodes == nullptr) return std::nullopt;
-  std::vector<NodeLease> leases;
+  Leases leases{.is_whole = asks_all || (is_known && job.size() == 1)};
   for (std::uint32_t i = 0; i < nodes->record_count; ++i) {
     const node_info_t& node = nodes->node_array[i];
     if (node.name == nullptr || node.extra == nullptr) continue;
     if (asks_all ? !job.has(node.name) : node.name != question.node) continue;
-    if (auto lease = read_lease(node.extra)) leases.push_back(std::move(*lease));
+    if (auto lease = read_lease(node.extra)) leases.items.push_back(std::move(*lease));
   }
   return leases;
 }

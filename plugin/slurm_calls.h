@@ -39,13 +39,21 @@ class ProgramOptions {
 
 /// Whose lease is asked for.
 struct LeaseQuestion {
-  std::string node{};                     ///< this one
-  std::vector<std::string> node_lists{};  ///< all of the job's, as the job's environment has them
-  bool is_batch = false;
+  std::string node{};  ///< this one
+  /// The job's nodes, as its environment has them: believed if this node is one of them.
+  std::vector<std::string> node_lists{};
+  std::vector<std::string> part_lists{};  ///< of the parts of a heterogeneous job
+  bool is_only_one = false;               ///< of the job's processes that asks: its batch script
 };
 
-/// Of the VM that ends first. One call to slurmctld, for this node's record or for all. Takes as
-/// long as it takes and may end the process: for a child. Nothing if slurmctld did not answer.
-[[nodiscard]] std::optional<std::vector<NodeLease>> load_leases(const LeaseQuestion& question);
+/// What the nodes' records say.
+struct Leases {
+  std::vector<NodeLease> items{};
+  bool is_whole = false;  ///< of all of the job's nodes
+};
+
+/// One call to slurmctld, for this node's record or for all. Takes as long as it takes and may end
+/// the process: for a child. Nothing if slurmctld did not answer.
+[[nodiscard]] std::optional<Leases> load_leases(const LeaseQuestion& question);
 
 }  // namespace flex::plugin

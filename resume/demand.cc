@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "resume/demand.h"
 
+#include "lib/fleet/groups.h"
+
 #include <algorithm>
 #include <iterator>
 #include <unordered_map>
@@ -10,17 +12,26 @@ namespace flex {
 
 namespace {
 
-/// How long it needs its VMs: what it asks for, else its limit.
-Seconds need_of(const Job& job) {
-  return wish_of(job).run.value_or(job.time_limit.value_or(Seconds::max()));
+/// How long its VMs are to live.
+Seconds need_of(const Config& config, const Job& job) {
+  for (const NodeName& node : job.nodes) {
+    const Config::Place* const place = config.find(node);
+    if (place == nullptr) continue;
+    const NodesetConfig& nodeset = config.nodesets[place->nodeset];
+    return run_duration(nodeset, &job, nodeset.mode).run;
+  }
+  return Seconds{0};
 }
 
-/// Longest first; jobs without a limit are the longest. Equal ones by id, so that the same input
-/// gives the same plan.
-bool outlives(const Job& left, const Job& right) {
-  const Seconds left_limit = need_of(left);
-  const Seconds right_limit = need_of(right);
-  return left_limit != right_limit ? left_limit > right_limit : left.id < right.id;
+/// Longest first. Equal ones by id, so that the same input gives the same plan.
+void sort_by_need(const Config& config, std::vector<Job>& jobs) {
+  std::unordered_map<JobId, Seconds> needs;
+  for (const Job& job : jobs) needs[job.id] = need_of(config, job);
+  std::sort(jobs.begin(), jobs.end(), [&](const Job& left, const Job& right) {
+    const Seconds longer = needs.at(left.id);
+    const Seconds shorter = needs.at(right.id);
+    return longer != shorter ? longer > shorter : left.id < right.id;
+  });
 }
 
 bool is_static(const Config& config, const NodeName& node) {
@@ -79,7 +90,7 @@ Demand resolve_demand(const DemandInput& input) {
     }
   }
   std::vector<Job> jobs = jobs_to_serve(input, ordered);
-  std::sort(jobs.begin(), jobs.end(), outlives);
+  sort_by_need(input.config, jobs);
   for (Job& job : jobs) {
     std::vector<NodeName> mine;
     for (const NodeName& node : job.nodes) {

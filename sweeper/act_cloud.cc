@@ -155,7 +155,6 @@ class CloudActor {
       all.insert(all.end(), more.begin(), more.end());
     };
     append(plan.refusals, ask.plan.refusals);
-    append(plan.capped, ask.plan.capped);
     append(demand.jobs, ask.demand.jobs);
     append(demand.jobless, ask.demand.jobless);
   }

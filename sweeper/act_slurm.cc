@@ -58,6 +58,7 @@ class SlurmActor {
       // Its nodes are idle now, which is no news.
     } else if (const auto* cancel = std::get_if<CancelJob>(&action.what)) {
       if (any_changed(cancel->nodes)) return postpone(action);
+      if (!requeued_.insert(cancel->job).second) return;  // another part of the same job
       finish(action, actor_.scheduler.cancel_job(cancel->job));
     } else if (const auto* note = std::get_if<NoteLease>(&action.what)) {
       note_lease(action, *note);
@@ -87,7 +88,7 @@ class SlurmActor {
                   [&](const Refusal& refusal) { return has_moved(refusal.nodes); });
     for (const Demand::JobNodes& job : refused_.jobs) asked.demand.jobs.push_back(job);
     for (const Refusal& refusal : refusals_) asked.plan.refusals.push_back(refusal);
-    if (asked.outcomes.empty() && asked.plan.refusals.empty() && asked.plan.capped.empty()) return;
+    if (asked.outcomes.empty() && asked.plan.refusals.empty()) return;
     const bool ok =
         apply_to_slurm(actor_.scheduler, {asked.demand, asked.plan, asked.outcomes}, actor_.log);
     (ok ? report_.done : report_.failed) += ok ? refusals_.size() : 1;
@@ -228,8 +229,10 @@ class SlurmActor {
       std::string text = with_lease(found->second, note.lease);
       if (text != found->second) by_text[std::move(text)].push_back(name);
     }
-    for (const auto& [text, nodes] : by_text)
+    for (const auto& [text, nodes] : by_text) {
+      if (is_away_) return;
       finish(action, actor_.scheduler.set_node_extra(nodes, text));
+    }
   }
 
   /// Whatever has become of it since the look: in the end it is there with these nodes.
@@ -311,7 +314,7 @@ class SlurmActor {
   Actor& actor_;
   ActReport& report_;
   std::unordered_set<NodeName> changed_{};
-  std::set<JobId> requeued_{};
+  std::set<JobId> requeued_{};                          ///< or cancelled
   std::unordered_map<NodeName, std::string> extras_{};  ///< as slurmctld has them now
   Demand refused_{};
   std::vector<Refusal> refusals_{};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/core/duration.h"
 
+#include "lib/core/text.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -16,8 +18,7 @@ constexpr std::int64_t kLongest = 10LL * 366 * 86400;
 
 Error bad(std::string_view text, std::string_view why) {
   constexpr std::size_t kShown = 40;
-  const std::string shown =
-      text.size() > kShown ? std::string(text.substr(0, kShown)) + "…" : std::string(text);
+  const std::string shown = shortened(text, kShown);
   return {ErrorKind::Invalid,
           fmt::format(
               "'{}' is not a duration: {} (write 3600, 90m, 12h, 7d or D-HH:MM:SS)", shown, why),

@@ -5,6 +5,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,9 @@ namespace {
 
 /// A comment is for people: the gist of a long message is in its beginning.
 constexpr std::size_t kMostReason = 160;
+
+/// Google's estimate is left out when it is over for so long.
+constexpr Seconds kStaleEstimate = std::chrono::minutes{15};
 
 /// How the word begins for a job whose VMs are there.
 constexpr std::string_view kRunning = "VMs end ";
@@ -52,6 +56,17 @@ std::string_view words_of(Fate fate) {
       return "ended, it may not be requeued; submit it again to try again";
   }
   return {};
+}
+
+/// What others wrote before our part ends with this.
+constexpr std::string_view kSeparator = " | ";
+
+/// Where our part begins, with the separator: all of it is ours, or what follows the first one.
+/// Texts of users and of Google are in our part, too, so it must not be the last one. npos: there
+/// is none.
+std::size_t our_place(std::string_view comment) {
+  if (comment.starts_with(kNotePrefix)) return 0;
+  return comment.find(fmt::format("{}{}", kSeparator, kNotePrefix));
 }
 
 /// Every request waits for capacity; anything else is worth a word.
@@ -94,23 +109,11 @@ std::string reason_words(std::string_view code, std::string_view message) {
 
 }  // namespace
 
-std::string shortened(std::string_view text, std::size_t limit) {
-  if (text.size() <= limit) return std::string(text);
-  std::size_t cut = limit;
-  // Not in the middle of a UTF-8 character.
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;
-  return std::string(text.substr(0, cut)) + "…";
-}
-
 std::string with_note(std::string_view existing, std::string_view text) {
-  std::string note = fmt::format("{}{}", kNotePrefix, text);
-  if (existing.empty()) return note;
-  // Ours is the last part: either the whole comment or what follows " | ".
-  if (existing.substr(0, kNotePrefix.size()) == kNotePrefix) return note;
-  const std::string separator = fmt::format(" | {}", kNotePrefix);
-  const std::size_t at = existing.rfind(separator);
-  const std::string_view others = existing.substr(0, at);
-  return fmt::format("{} | {}", others, note);
+  const std::string note = fmt::format("{}{}", kNotePrefix, text);
+  const std::size_t ours = our_place(existing);
+  if (ours == 0 || existing.empty()) return note;
+  return fmt::format("{}{}{}", existing.substr(0, ours), kSeparator, note);
 }
 
 std::string note_capped(Seconds time_limit, Seconds run_duration) {
@@ -144,7 +147,7 @@ std::string note_waiting(const WaitingNote& note) {
                                  note.region,
                                  clock_time(note.since, note.now),
                                  note.attempt);
-  if (note.estimate)
+  if (note.estimate && *note.estimate + kStaleEstimate > note.now)
     text += fmt::format(", Google estimates {}", clock_time(*note.estimate, note.now));
   if (note.gives_up) text += fmt::format(", gives up at {}", clock_time(*note.gives_up, note.now));
   if (is_worth_telling(note.reason_code))
@@ -158,9 +161,10 @@ std::string note_running(TimePoint ends) {
 }
 
 bool says_running(std::string_view comment) {
-  const std::size_t at = comment.rfind(kNotePrefix);
-  return at != std::string_view::npos &&
-         comment.substr(at + kNotePrefix.size()).starts_with(kRunning);
+  std::size_t at = our_place(comment);
+  if (at == std::string_view::npos) return false;
+  if (at > 0) at += kSeparator.size();
+  return comment.substr(at + kNotePrefix.size()).starts_with(kRunning);
 }
 
 std::string note_ignored(const std::vector<std::string>& problems) {
@@ -204,11 +208,14 @@ std::string note_refused_for_now(TimePoint next, std::string_view why) {
       "not queued yet: {}; the next try is at {}", shortened(why, kMostReason), local_time(next));
 }
 
-std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate) {
-  return fmt::format("no VMs within {} {}; {}",
+std::string why_given_up(Seconds limit, bool is_own_limit) {
+  return fmt::format("no VMs within {} {}",
                      is_own_limit ? "the job's max-wait" : "provision_timeout",
-                     format_slurm_time(limit),
-                     words_of(fate));
+                     format_slurm_time(limit));
+}
+
+std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate) {
+  return fmt::format("{}; {}", why_given_up(limit, is_own_limit), words_of(fate));
 }
 
 std::string note_stopped(std::string_view nodeset, std::string_view why) {

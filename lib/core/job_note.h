@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/core/domain.h"
+#include "lib/core/text.h"
 
 #include <cstdint>
 #include <optional>
@@ -14,9 +15,6 @@ namespace flex {
 
 /// Our part of an AdminComment starts with this.
 inline constexpr std::string_view kNotePrefix = "flex: ";
-
-/// At most `limit` bytes of it and "…", where it is longer.
-[[nodiscard]] std::string shortened(std::string_view text, std::size_t limit);
 
 /// `existing` with our part replaced by (or, where there is none, followed by) "flex: <text>". What
 /// others wrote stays.
@@ -54,6 +52,7 @@ struct WaitingNote {
 
 /// "VMs end 2026-11-16T18:35".
 [[nodiscard]] std::string note_running(TimePoint ends);
+
 /// Whether this AdminComment says that the job's VMs are there.
 [[nodiscard]] bool says_running(std::string_view comment);
 
@@ -94,7 +93,10 @@ enum class Fate {
   Ended,  ///< it can neither wait nor be requeued: salloc, srun, --no-requeue
 };
 
-/// It has waited for as long as the nodeset allows, or as it wanted to itself.
+/// It has waited for as long as the nodeset allows, or as it wanted to itself: "no VMs within
+/// provision_timeout 00:30:00".
+[[nodiscard]] std::string why_given_up(Seconds limit, bool is_own_limit);
+/// And what becomes of it.
 [[nodiscard]] std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate);
 
 /// The nodeset does not boot.

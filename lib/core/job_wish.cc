@@ -2,6 +2,7 @@
 #include "lib/core/job_wish.h"
 
 #include "lib/core/duration.h"
+#include "lib/core/text.h"
 #include "lib/core/token.h"
 
 #include <fmt/format.h>
@@ -16,11 +17,11 @@ namespace {
 /// A value as it can be shown: not endless, no control characters.
 std::string shown(std::string_view value) {
   constexpr std::size_t kMost = 40;
-  std::string text(value.substr(0, kMost));
+  std::string text(beginning_of(value, kMost));
   for (char& letter : text) {
     if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = '?';
   }
-  return value.size() > kMost ? text + "..." : text;
+  return text.size() < value.size() ? text + "..." : text;
 }
 
 Error refused(std::string_view name, std::string_view value, std::string_view why) {

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace flex {
 
@@ -108,30 +110,44 @@ std::string text_for(const Round& round, const Job& job, const JobView& view) {
   return {};
 }
 
-/// So that slurmctld is not flooded. That the VMs have come is told at once.
-bool is_too_soon(const Round& round, const Job& job, const JobView& view) {
-  const auto last = round.memory.notes.find(job.id);
-  if (last == round.memory.notes.end()) return false;
-  if (view.vms == view.ours && !says_running(job.admin_comment)) return false;
-  return round.shot.now - last->second < round.config.sweeper.note_interval;
+/// What a job is to be told, and since when it has waited for a word: never told, or that its VMs
+/// have come, is longest.
+struct DueNote {
+  TimePoint last{};
+  const Job* job = nullptr;
+  std::string text{};
+};
+
+std::optional<DueNote> due_note(const Round& round, const Job& job) {
+  // Another rule may just have said what there is to say.
+  if (!job.holds_nodes() || round.is_told(job.id)) return std::nullopt;
+  const JobView view = view_of(round, job);
+  if (view.ours == 0) return std::nullopt;
+  DueNote due{.job = &job, .text = text_for(round, job, view)};
+  if (due.text.empty() || with_note(job.admin_comment, due.text) == job.admin_comment)
+    return std::nullopt;
+  const auto told = round.memory.notes.find(job.id);
+  const bool have_vms_come = view.vms == view.ours && !says_running(job.admin_comment);
+  if (told == round.memory.notes.end() || have_vms_come) return due;
+  due.last = told->second;
+  // So that slurmctld is not flooded.
+  if (round.shot.now - due.last < round.config.sweeper.note_interval) return std::nullopt;
+  return due;
 }
 
 }  // namespace
 
 void job_note(Round& round) {
-  const std::size_t before = round.actions.size();
+  std::vector<DueNote> notes;
   for (const Job& job : round.shot.jobs.items) {
-    if (!job.holds_nodes()) continue;
-    if (round.actions.size() - before >= kMostNotes) return;
-    const JobView view = view_of(round, job);
-    if (view.ours == 0) continue;
-    // Another rule has just said what there is to say.
-    if (round.is_told(job.id)) continue;
-    const std::string text = text_for(round, job, view);
-    if (text.empty()) continue;
-    if (is_too_soon(round, job, view)) continue;
-    tell(round, Rule::JobNote, "how it stands", job, text);
+    if (auto due = due_note(round, job)) notes.push_back(std::move(*due));
   }
+  std::stable_sort(notes.begin(), notes.end(), [](const DueNote& left, const DueNote& right) {
+    return left.last < right.last;
+  });
+  if (notes.size() > kMostNotes) notes.resize(kMostNotes);
+  for (const DueNote& note : notes)
+    tell(round, Rule::JobNote, "how it stands", *note.job, note.text);
 }
 
 }  // namespace flex

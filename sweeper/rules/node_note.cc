@@ -4,6 +4,7 @@
 #include "lib/core/duration.h"
 #include "lib/core/node_lease.h"
 #include "lib/fleet/groups.h"
+#include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
 
 #include <fmt/format.h>
@@ -80,17 +81,20 @@ void node_note(Round& round) {
   std::vector<NodeName> gone;
   for (const NodePicture& node : round.picture.nodes()) {
     if (node.node == nullptr) continue;
-    if (node.has_vm()) {
-      if (!node.entry->terminates) continue;
+    if (node.has_vm() && node.entry->terminates) {
       auto lease = lease_to_note(round, node, requests);
       if (!lease) continue;
       NoteLease& note = notes[{lease->end, lease->nodeset, lease->request}];
       note.nodes.push_back(node.name);
       note.lease = std::move(lease);
-    } else if ((!node.entry || node.entry->is_dead() || node.entry->is_queued()) &&
-               read_lease(node.node->extra)) {
-      gone.push_back(node.name);
+    } else if ((!node.entry || !node.entry->is_leaving()) && read_lease(node.node->extra)) {
+      gone.push_back(node.name);  // what is said is of the VM before
     }
+  }
+  // Nodes that were taken out of the config.
+  for (const Node& node : round.shot.nodes.items) {
+    if (round.config.find(node.name) == nullptr && is_powered_down(node) && read_lease(node.extra))
+      gone.push_back(node.name);
   }
   std::size_t count = 0;
   for (auto& [key, note] : notes) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // provision_timeout: a request has waited in Google's queue for longer than the nodeset allows, or
 // than its job wants. Cancel it and give the job back: to the queue, held, or cancelled.
-#include "lib/core/duration.h"
 #include "lib/core/job_note.h"
+#include "lib/fleet/groups.h"
 #include "sweeper/patience.h"
 #include "sweeper/rules.h"
 
@@ -15,9 +15,7 @@ namespace flex {
 namespace {
 
 std::string why_over(const Patience& patience) {
-  return fmt::format("no VMs within {} {}",
-                     patience.is_own_limit ? "the job's max-wait" : "provision_timeout",
-                     format_slurm_time(patience.limit));
+  return why_given_up(patience.limit, patience.is_own_limit);
 }
 
 /// What came for these jobs: nodes on their way, and those that are up already and of no use
@@ -32,7 +30,10 @@ std::vector<NodeName> nodes_for(const Round& round,
         node->jobs.size() == 1)
       nodes.push_back(name);
   }
-  std::erase_if(nodes, [&](const NodeName& name) { return !round.is_free(name); });
+  // A static node is wanted without the job, too.
+  std::erase_if(nodes, [&](const NodeName& name) {
+    return !round.is_free(name) || round.picture.find(name)->is_static;
+  });
   return nodes;
 }
 
@@ -54,18 +55,34 @@ void send_away(Round& round,
   }
 }
 
+/// The parts of a heterogeneous job go together, and its author looks at any of them.
+void tell_all_parts(Round& round, const Job& job, const Patience& patience) {
+  const std::string note =
+      note_provision_timeout(patience.limit, patience.is_own_limit, fate_of(job, patience.then));
+  for (const Job& part : round.shot.jobs.items) {
+    const bool is_part =
+        part.id == job.id || (job.het_job_id != 0 && part.het_job_id == job.het_job_id);
+    if (is_part && !part.is_finished && !round.is_told(part.id))
+      tell(round, Rule::ProvisionTimeout, why_over(patience), part, note);
+  }
+}
+
+/// It is, or would be, asked for without any job.
+bool is_for_static_nodes(const Round& round, const ResizeRequest& request) {
+  return request_job(request) == 0 ||
+         std::all_of(request.nodes.begin(), request.nodes.end(), [&](const NodeName& name) {
+           const NodePicture* node = round.picture.find(name);
+           return node != nullptr && node->is_static;
+         });
+}
+
 void give_up(Round& round, const NodesetConfig& nodeset, const std::vector<const Job*>& jobs) {
   std::vector<NodeName> nodes;
   std::string why;
   for (const Job* job : jobs) {
     const Patience patience = patience_of(nodeset, *job);
     why = why_over(patience);
-    tell(round,
-         Rule::ProvisionTimeout,
-         why,
-         *job,
-         note_provision_timeout(
-             patience.limit, patience.is_own_limit, fate_of(*job, patience.then)));
+    tell_all_parts(round, *job, patience);
     std::vector<NodeName> coming = nodes_for(round, *job, jobs);
     round.claim(coming);
     nodes.insert(nodes.end(), coming.begin(), coming.end());
@@ -123,11 +140,11 @@ void provision_timeout(Round& round) {
     const NodesetConfig& nodeset = round.nodeset_of(*node);
     const std::vector<const Job*> jobs = jobs_on(round.picture, request->nodes);
     if (request->created == TimePoint{}) continue;
-    // Nobody waits for a static node: cancelling would only lose its place in the queue.
     const std::vector<const Job*> leaving = impatient(round, nodeset, *request, jobs);
     if (leaving.empty()) continue;
-    // Who shares a node with others leaves them the request.
-    if (leaving.size() == jobs.size()) {
+    // Who shares a node with others leaves them the request; cancelling that of a static node would
+    // only lose its place in the queue.
+    if (leaving.size() == jobs.size() && !is_for_static_nodes(round, *request)) {
       if (round.spend(1) == 0) continue;
       const std::string why = why_over(patience_of(nodeset, *leaving.front()));
       cancel_request(round, Rule::ProvisionTimeout, why, request);

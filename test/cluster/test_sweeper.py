@@ -53,15 +53,16 @@ def after_scenes(stage):
 
 
 def quiet(stage):
-    """A moment in which the sweeper has nothing under way."""
+    """A moment in which neither the sweeper nor slurmctld has anything under way."""
     cluster = stage.cluster
 
-    def is_quiet():
+    def quiet_moment():
         before = last_call(stage)
         time.sleep(2.5)
-        return not writes(stage, before)
-    cluster.wait_for(is_quiet, 60, "a quiet moment", interval=0)
-    return Moment(cluster)
+        now = Moment(cluster)
+        is_quiet = not writes(stage, before) and not any("POWERING_DOWN" in now.words(name) for name in now.nodes)
+        return now if is_quiet else None
+    return cluster.wait_for(quiet_moment, 60, "a quiet moment", interval=0)
 
 
 def test_while_the_api_is_away_nothing_happens_and_afterwards_it_goes_on(after_scenes):

@@ -13,6 +13,19 @@ TEST_CASE("with_note: replaces our part and keeps what others wrote", "[core]") 
   CHECK(with_note("a | b", "new") == "a | b | flex: new");
 }
 
+TEST_CASE("with_note: words like ours in a user's text do not make it grow", "[core]") {
+  const std::string text = "waiting; " + note_ignored({"run=x | flex: y: not a time"});
+  const std::string once = with_note("site text", text);
+  CHECK(with_note(once, text) == once);
+  CHECK(with_note(once, "VMs end 2026-11-16T18:35") ==
+        "site text | flex: VMs end 2026-11-16T18:35");
+  CHECK(says_running(with_note(once, "VMs end 2026-11-16T18:35")));
+  CHECK(says_running("flex: VMs end 2026-11-16T18:35"));
+  CHECK_FALSE(says_running(once));
+  CHECK_FALSE(says_running("site text"));
+  CHECK_FALSE(says_running(""));
+}
+
 TEST_CASE("note_waiting: a used-up quota is named", "[core]") {
   const auto [message, words] = GENERATE(table<std::string, std::string>(
       {{"Quota 'NVIDIA_H100_GPUS' exceeded.  Limit: 8.0 in region us-central1.",

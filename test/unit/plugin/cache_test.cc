@@ -67,19 +67,33 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// Whatever is there is good.
+bool any(const std::string& /*line*/) {
+  return true;
+}
+
 }  // namespace
 
 TEST_CASE("read_or_ask: asks once, for each job", "[plugin]") {
   const Scratch scratch;
   int asked = 0;
   const auto ask = [&asked] { return "answer " + std::to_string(++asked); };
-  CHECK(*read_or_ask(scratch.place(7), soon(), ask) == "answer 1");
-  CHECK(*read_or_ask(scratch.place(7), soon(), ask) == "answer 1");
-  CHECK(*read_or_ask(scratch.place(8), soon(), ask) == "answer 2");
+  CHECK(*read_or_ask(scratch.place(7), soon(), any, ask) == "answer 1");
+  CHECK(*read_or_ask(scratch.place(7), soon(), any, ask) == "answer 1");
+  CHECK(*read_or_ask(scratch.place(8), soon(), any, ask) == "answer 2");
   CHECK(asked == 2);
   CHECK(content(scratch / "flex-start/7") == "answer 1\n");
   CHECK(mode_of(scratch / "flex-start") == 0700);
   CHECK(mode_of(scratch / "flex-start/7") == 0600);
+}
+
+TEST_CASE("read_or_ask: what is no longer good is asked for again, and kept", "[plugin]") {
+  Scratch scratch;
+  const auto is_new = [](const std::string& line) { return line == "new"; };
+  CHECK(*read_or_ask(scratch.place(7), soon(), any, [] { return "a longer line"; }) ==
+        "a longer line");
+  CHECK(*read_or_ask(scratch.place(7), soon(), is_new, [] { return "new"; }) == "new");
+  CHECK(*read_or_ask(scratch.place(7), soon(), is_new, [] { return "never"; }) == "new");
 }
 
 TEST_CASE("read_or_ask: half a line is nobody's answer", "[plugin]") {
@@ -87,7 +101,7 @@ TEST_CASE("read_or_ask: half a line is nobody's answer", "[plugin]") {
   fs::create_directory(scratch / "flex-start");
   fs::permissions(scratch / "flex-start", fs::perms::owner_all);
   std::ofstream(scratch / "flex-start/7") << "flex(end=17632980";
-  CHECK(*read_or_ask(scratch.place(7), soon(), [] { return "none"; }) == "none");
+  CHECK(*read_or_ask(scratch.place(7), soon(), any, [] { return "none"; }) == "none");
   CHECK(content(scratch / "flex-start/7") == "none\n");
 }
 
@@ -99,7 +113,7 @@ TEST_CASE("read_or_ask: of many at once one asks, the others wait for it", "[plu
     std::vector<std::jthread> steps;
     for (int i = 0; i < 8; ++i) {
       steps.emplace_back([&] {
-        const auto text = read_or_ask(scratch.place(7), soon(), [&asked] {
+        const auto text = read_or_ask(scratch.place(7), soon(), any, [&asked] {
           std::this_thread::sleep_for(50ms);
           return "answer " + std::to_string(++asked);
         });
@@ -113,14 +127,15 @@ TEST_CASE("read_or_ask: of many at once one asks, the others wait for it", "[plu
 
 TEST_CASE("read_or_ask: who cannot wait any longer goes without", "[plugin]") {
   const Scratch scratch;
-  REQUIRE(read_or_ask(scratch.place(7), soon(), [] { return "none"; }));
+  REQUIRE(read_or_ask(scratch.place(7), soon(), any, [] { return "none"; }));
   const int other = ::open((scratch / "flex-start/7").c_str(), O_RDWR | O_CLOEXEC);
   REQUIRE(::flock(other, LOCK_EX) == 0);
-  const auto text = read_or_ask(scratch.place(7), std::chrono::steady_clock::now() + 50ms, never);
+  const auto text =
+      read_or_ask(scratch.place(7), std::chrono::steady_clock::now() + 50ms, any, never);
   REQUIRE(!text);
   CHECK(text.error().kind == ErrorKind::Retry);
   ::close(other);
-  CHECK(*read_or_ask(scratch.place(7), soon(), never) == "none");
+  CHECK(*read_or_ask(scratch.place(7), soon(), any, never) == "none");
 }
 
 TEST_CASE("read_or_ask: nobody else's directory, nobody's links", "[plugin]") {
@@ -150,7 +165,7 @@ TEST_CASE("read_or_ask: nobody else's directory, nobody's links", "[plugin]") {
     fs::create_symlink("/nowhere/at/all", scratch / "flex-start");
   }
 
-  const auto text = read_or_ask(scratch.place(7), soon(), never);
+  const auto text = read_or_ask(scratch.place(7), soon(), any, never);
   REQUIRE(!text);
   CHECK(text.error().kind == ErrorKind::Denied);
   CHECK(text.error().what.starts_with((scratch / "flex-start").string()));
@@ -163,7 +178,7 @@ TEST_CASE("remove_cached: the job's file and no other", "[plugin]") {
   const Scratch scratch;
   CHECK(remove_cached(scratch.place(7)));  // not even a directory
   for (const JobId job : {7U, 8U})
-    REQUIRE(read_or_ask(scratch.place(job), soon(), [] { return "none"; }));
+    REQUIRE(read_or_ask(scratch.place(job), soon(), any, [] { return "none"; }));
   CHECK(remove_cached(scratch.place(7)));
   CHECK(remove_cached(scratch.place(7)));
   CHECK(!fs::exists(scratch / "flex-start/7"));

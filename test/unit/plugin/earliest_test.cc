@@ -31,11 +31,26 @@ TEST_CASE("earliest: an end that is over is none", "[plugin]") {
 
 TEST_CASE("to_line, from_line: there and back, and none", "[plugin]") {
   const NodeLease known = lease(kNoon + 1h);
-  CHECK(to_line(known) == "flex(end=1763298000,nodeset=a3u,request=j1)");
-  CHECK(from_line(to_line(known), kNoon) == known);
-  CHECK(!from_line(to_line(known), kNoon + 1h));
-  CHECK(to_line(std::nullopt) == "none");
-  CHECK(!from_line("none", kNoon));
-  CHECK(!from_line("", kNoon));
-  CHECK(!from_line("flex(end=soon)", kNoon));
+  CHECK(to_line({.lease = known}) == "flex(end=1763298000,nodeset=a3u,request=j1)");
+  CHECK(from_line(to_line({.lease = known}), kNoon).lease == known);
+  CHECK(from_line(to_line({.lease = known}), kNoon).is_whole);
+  CHECK(!from_line(to_line({.lease = known}), kNoon + 1h).lease);
+  const Answer own{.lease = known, .is_whole = false};
+  CHECK(from_line(to_line(own), kNoon).lease == known);
+  CHECK(!from_line(to_line(own), kNoon).is_whole);
+  CHECK(to_line({}) == "none");
+  for (const char* line : {"none", "", "flex(end=soon)"}) {
+    CHECK(!from_line(line, kNoon).lease);
+    CHECK(is_good(line, kNoon));
+  }
+}
+
+TEST_CASE("is_good: a question that nobody answered is asked again after a while", "[plugin]") {
+  const std::string line = unanswered_line(kNoon);
+  CHECK(!from_line(line, kNoon).lease);
+  CHECK(is_good(line, kNoon));
+  CHECK(is_good(line, kNoon + 299s));
+  CHECK(!is_good(line, kNoon + 300s));
+  CHECK(!is_good(line, kNoon - 1h));
+  CHECK(!is_good("unanswered ", kNoon));
 }

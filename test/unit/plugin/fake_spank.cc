@@ -149,6 +149,9 @@ spank_err_t spank_option_register(spank_t /*spank*/, struct spank_option* option
   return kFine;
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvarargs"  // an enum before the dots is how Slurm declares it
+
 spank_err_t spank_get_item(spank_t /*spank*/, spank_item_t item, ...) {
   const auto found = current()->items.find(item);
   if (found == current()->items.end()) return ESPANK_NOT_AVAIL;
@@ -158,6 +161,8 @@ spank_err_t spank_get_item(spank_t /*spank*/, spank_item_t item, ...) {
   va_end(arguments);
   return kFine;
 }
+
+#pragma GCC diagnostic pop
 
 spank_err_t spank_getenv(spank_t /*spank*/, const char* name, char* value, int size) {
   const auto found = current()->job_environment.find(name);

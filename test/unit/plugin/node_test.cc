@@ -130,9 +130,30 @@ TEST_CASE("node: of several VMs the one that ends first counts", "[plugin]") {
         SLURM_BATCH_SCRIPT,
         std::map<std::string, std::string>{{"SLURM_JOB_NODELIST", "a-[0-1]"},
                                            {"SLURM_JOB_NODELIST_HET_GROUP_0", "a-[0-1]"},
-                                           {"SLURM_JOB_NODELIST_HET_GROUP_1", "b-[5-6]"}});
+                                           {"SLURM_JOB_ID_HET_GROUP_0", "7"},
+                                           {"SLURM_JOB_NODELIST_HET_GROUP_1", "b-[5-6]"},
+                                           {"SLURM_JOB_ID_HET_GROUP_1", "8"}});
     CHECK(seen(spank, "REQUEST") == "r5");
     CHECK(seen(spank, "NODESET") == "b");
+  }
+  SECTION("not of a job with components from inside which this one was submitted") {
+    FakeSpank& spank =
+        node.run_step(SLURM_BATCH_SCRIPT,
+                      std::map<std::string, std::string>{{"SLURM_JOB_NODELIST", "a-0"},
+                                                         {"SLURM_JOB_NODELIST_HET_GROUP_0", "a-2"},
+                                                         {"SLURM_JOB_ID_HET_GROUP_0", "5"},
+                                                         {"SLURM_JOB_NODELIST_HET_GROUP_1", "b-5"},
+                                                         {"SLURM_JOB_ID_HET_GROUP_1", "6"}});
+    CHECK(seen(spank, "REQUEST") == "r0");
+    CHECK(spank.single_loads() == 1);
+  }
+  SECTION(
+      "of a step from outside, which has its own nodes in one list and the job's in the other") {
+    FakeSpank& spank =
+        node.run_step(3,
+                      std::map<std::string, std::string>{{"SLURM_JOB_NODELIST", "a-0"},
+                                                         {"SLURM_NODELIST", "a-[0-1]"}});
+    CHECK(seen(spank, "REQUEST") == "r1");
   }
 }
 
@@ -144,6 +165,23 @@ TEST_CASE("node: of a big job the batch script asks for all, a step for its own 
   FakeSpank& spank = node.run_step(step, "a-[0-64]");
   CHECK(seen(spank, "REQUEST") == (step == 0 ? "r0" : "r64"));
   CHECK(spank.single_loads() == (step == 0 ? 1 : 0));
+}
+
+TEST_CASE("node: a step of a big job keeps what the batch script was told", "[plugin]") {
+  NodeUnderTest node;
+  node.set_extra("a-0", 2h, "r0");
+  const auto [job, left, request] = GENERATE(table<std::string, std::chrono::seconds, std::string>(
+      {{"7", 1h, "r64"}, {"6", 1h, "r0"}, {"7", 3h, "r0"}, {"7", -1h, "r0"}}));
+  FakeSpank& spank =
+      node.run_step(0,
+                    std::map<std::string, std::string>{
+                        {"SLURM_JOB_NODELIST", "a-[0-64]"},
+                        {"SLURM_FLEX_JOB_ID", job},
+                        {"SLURM_FLEX_END_TIME", std::to_string(NodeUnderTest::end(left))},
+                        {"SLURM_FLEX_NODESET", "a"},
+                        {"SLURM_FLEX_REQUEST", "r64"}});
+  CHECK(seen(spank, "REQUEST") == request);
+  CHECK(seen(spank, "JOB_ID") == "7");
 }
 
 TEST_CASE("node: a list that is not this node's is not believed", "[plugin]") {
@@ -167,6 +205,7 @@ TEST_CASE("node: a job without a lease has none of another's", "[plugin]") {
                         {"SLURM_FLEX_END_TIME", "1"},
                         {"SLURM_FLEX_NODESET", "x"},
                         {"SLURM_FLEX_REQUEST", "y"},
+                        {"SLURM_FLEX_JOB_ID", "7"},
                         {"SLURM_SPANK__SLURM_SPANK_OPTION_flex_start_flex_max_wait", "1h"}});
   CHECK(spank.job_environment.size() == 1);
   CHECK(fs::exists(node.cached()));

@@ -120,6 +120,28 @@ TEST_CASE("options: not for what the job submits", "[plugin]") {
   CHECK(spank.unset_for_job[0] == name);
 }
 
+TEST_CASE("a new job has nothing of the VMs of the job that submits it, a step has", "[plugin]") {
+  ::setenv("SLURM_FLEX_END_TIME", "1800000000", 1);
+  FakeSpank& step = new_spank(S_CTX_LOCAL);
+  REQUIRE(step.call(slurm_spank_init) == 0);
+  step.typed["jobid"] = "12";
+  REQUIRE(step.call(slurm_spank_init_post_opt) == 0);
+  CHECK(::getenv("SLURM_FLEX_END_TIME") != nullptr);
+  REQUIRE(sbatch().call(slurm_spank_init_post_opt) == 0);
+  CHECK(::getenv("SLURM_FLEX_END_TIME") == nullptr);
+}
+
+TEST_CASE("options: a comment that gets too long for slurmctld is explained", "[plugin]") {
+  FakeSpank& spank = sbatch();
+  spank.typed["comment"] = std::string(1020, 'x');
+  REQUIRE(spank.type("flex-max-wait", "30m") == 0);
+  CHECK(spank.call(slurm_spank_init_post_opt) == 0);
+  CHECK(spank.errors ==
+        std::vector<std::string>{
+            "flex-start: --comment is too long: with the --flex options it may have "
+            "1009 bytes"});
+}
+
 TEST_CASE("options: a program that does not take the comment refuses the job", "[plugin]") {
   FakeSpank& spank = sbatch();
   spank.takes_comment = false;

@@ -93,6 +93,24 @@ TEST_CASE("job_note: when it gives up, and what of its wishes cannot be") {
         "ontimeout=never: write requeue, hold or cancel");
 }
 
+TEST_CASE("job_note: whoever has waited longest for a word is told first") {
+  constexpr int kJobs = 120;
+  Scene scene(kJobs);
+  for (int i = 0; i < kJobs; ++i) {
+    const std::string node = "a-" + std::to_string(i);
+    scene.waiting_job(static_cast<JobId>(i + 1), node);
+    scene.asked(static_cast<JobId>(i + 1), node);
+    // All but the last have been told before.
+    if (i + 1 < kJobs)
+      scene.memory.notes[static_cast<JobId>(i + 1)] = scene.shot.now - Seconds{600 - i};
+  }
+  scene.raw_round();
+  CHECK_FALSE(scene.comment(1).empty());
+  CHECK_FALSE(scene.comment(99).empty());
+  CHECK(scene.comment(100).empty());
+  CHECK_FALSE(scene.comment(kJobs).empty());
+}
+
 TEST_CASE("job_note: what others wrote stays") {
   Scene scene;
   scene.waiting_job(7, "a-0").admin_comment = "ticket 12";

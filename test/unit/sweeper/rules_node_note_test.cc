@@ -3,6 +3,8 @@
 #include "test/support/catch.h"
 #include "test/support/scene.h"
 
+#include <nlohmann/json.hpp>
+
 using namespace flex;
 using namespace flex::test;
 
@@ -61,6 +63,22 @@ TEST_CASE("node_note: each end by itself, and nothing of VMs whose end is not kn
         Texts{"a-0: " + kToken, "a-1: flex(end=1800009300,nodeset=a,request=j7-x)"});
 }
 
+TEST_CASE(
+    "node_note: what is said of the VM before goes, also while the end of the new one is not "
+    "known") {
+  Scene scene = with_vms();
+  scene.node("a-0").extra = kToken;
+  scene.entry("a-0").terminates.reset();
+  scene.node("a-1").extra = kToken;
+  // And of a node that is in no nodeset any more.
+  Node& other = scene.shot.nodes.items.emplace_back();
+  other.name = {"old-0"};
+  other.state = kOff;
+  other.extra = "flex(end=1800009000,nodeset=old)";
+  scene.raw_round();
+  CHECK(notes(scene) == Texts{"a-0,old-0: none"});
+}
+
 TEST_CASE("node_note: taken away when the VM is gone, written anew for the next one") {
   Scene scene = with_vms();
   scene.node("a-0").extra = kToken;
@@ -71,6 +89,23 @@ TEST_CASE("node_note: taken away when the VM is gone, written anew for the next 
                 [](const Instance& entry) { return entry.name.text == "a-0"; });
   scene.raw_round();
   CHECK(notes(scene) == Texts{"a-1: flex(end=1800090000,nodeset=a)", "a-0: none"});
+}
+
+TEST_CASE("with_lease: the text of a JSON object is as it was, with ours and without") {
+  const NodeLease lease{
+      .end = TimePoint{Seconds{1'800'009'000}}, .nodeset = "a", .request = "j7-x"};
+  const auto text = GENERATE(as<std::string>{},
+                             R"({"big":12345678901234567890123,"f":1.10,"e":1e3})",
+                             R"( {"a": 1, "a": 2} )",
+                             R"({ })",
+                             R"x({"flexible":"flex(run=4h)"})x");
+  const std::string noted = with_lease(text, lease);
+  INFO(noted);
+  CHECK(read_lease(noted) == lease);
+  CHECK(nlohmann::json::parse(noted).at("flex") == kToken);
+  CHECK(with_lease(noted, std::nullopt) == text);
+  // Somebody wrote it anew.
+  CHECK(with_lease(R"({"flex" : ")" + kToken + R"(" , "a":1})", std::nullopt) == R"({ "a":1})");
 }
 
 TEST_CASE("with_lease: what others wrote stays") {
@@ -90,5 +125,6 @@ TEST_CASE("with_lease: what others wrote stays") {
   CHECK(with_lease(R"({"rack":7})", lease) == R"({"rack":7,"flex":")" + kToken + "\"}");
   CHECK(with_lease(R"({"rack":7,"flex":")" + kToken + "\"}", std::nullopt) == R"({"rack":7})");
   CHECK(with_lease("{not json", lease) == "{not json " + kToken);
+  CHECK(with_lease("{}", lease) == R"({"flex":")" + kToken + "\"}");
   CHECK(with_lease(R"({"rack": 7})", std::nullopt) == R"({"rack": 7})");
 }

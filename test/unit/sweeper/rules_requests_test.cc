@@ -234,6 +234,29 @@ TEST_CASE(
         "flex: no VMs within provision_timeout 00:01:10; held, 'scontrol release' it to try again");
 }
 
+TEST_CASE("provision_timeout: a static node's request outlasts the job that waits for it") {
+  Scene scene;
+  scene.make_static("a-0");
+  scene.waiting_job(7, "a-0").comment = "flex(wait=10s,ontimeout=cancel)";
+  scene.asked(0, "a-0");
+  CHECK(scene.round() ==
+        Texts{"provision_timeout comment job=7", "provision_timeout cancel_job a-0 job=7"});
+}
+
+TEST_CASE("provision_timeout: all parts of a heterogeneous job are told") {
+  Scene scene;
+  scene.waiting_job(7, "a-0");
+  scene.waiting_job(8, "a-1").comment = "flex(wait=10s,ontimeout=hold)";
+  for (Job& part : scene.shot.jobs.items) part.het_job_id = 7;
+  scene.vms("a-0");
+  scene.asked(8, "a-1");
+  scene.raw_round();
+  CHECK(
+      scene.comment(7) ==
+      "flex: no VMs within the job's max-wait 00:00:10; held, 'scontrol release' it to try again");
+  CHECK(scene.comment(8) == scene.comment(7));
+}
+
 TEST_CASE("provision_timeout: an interactive job is told that it ends") {
   Scene scene;
   Job& job = scene.waiting_job(7, "a-0");
