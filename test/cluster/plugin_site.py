@@ -23,7 +23,7 @@ NODESETS = [
     Nodeset("ask", 32, C),
     Nodeset("cap", 2, {**C, "dws_flex": {"max_run_duration": "1h"}}),
     Nodeset("fixed", 1, {**C, "dws_flex": {"max_run_duration": "2h", "use_job_duration": False}}),
-    Nodeset("late", 14, C),
+    Nodeset("late", 16, C),
     Nodeset("share", 1, C, {"OverSubscribe": "NO"}),
     Nodeset("cut", 2, {**C, "provision_timeout": "6s", "on_timeout": "hold"}),
     Nodeset("run", 1, A, STAYS),

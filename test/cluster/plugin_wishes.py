@@ -70,7 +70,9 @@ def request_of(now, job):
 
 def tasks_of(now, job):
     """The records of an array's tasks, by their numbers."""
-    return {record["ArrayTaskId"]: record for record in now.jobs.values() if record.get("ArrayJobId") == str(job)}
+    # Those that wait may be "1%1", with how many may run at once.
+    return {record["ArrayTaskId"].partition("%")[0]: record for record in now.jobs.values()
+            if record.get("ArrayJobId") == str(job)}
 
 
 def comment_of(now, job):
@@ -78,10 +80,14 @@ def comment_of(now, job):
     return "" if comment == "(null)" else comment
 
 
+def submit(stage, name, lines, partition, *options):
+    text = "".join(f"#SBATCH {line}\n" for line in lines) + "exit 0\n"
+    return stage.submit_script(name, text, "-p", partition, "-N1", "--time=10", *options)
+
+
 def wish_scene(name, wish):
     def scene(stage):
-        lines = "".join(f"#SBATCH {line}\n" for line in wish.lines)
-        job = stage.submit_script(name, f"{lines}exit 0\n", "-p", wish.partition, "-N1", "--time=10", *wish.options)
+        job = submit(stage, name, wish.lines, wish.partition, *wish.options)
         yield until(lambda now: request_of(now, job), 60, "its request")
         assert request_of(stage.now, job).seconds == wish.seconds
         assert comment_of(stage.now, job) == wish.comment
@@ -134,9 +140,9 @@ def without_batch(command, *words):
 
 # Waits
 
-def given_up(stage, name, nodeset, options, *, held=False, cancelled=False, words, least):
+def given_up(stage, name, nodeset, options, *, lines=(), held=False, cancelled=False, words, least):
     """A scene of a job that is given back after its wait."""
-    job = stage.submit(name, "-p", nodeset, "-N1", "--time=10", *options)
+    job = submit(stage, name, lines, nodeset, *options)
     node = (yield until(lambda now: request_of(now, job) and request_of(now, job).nodes, 60, "its request"))[0]
     created = request_of(stage.now, job).body["created"]
     if cancelled:
@@ -221,6 +227,8 @@ SCENES = {
                                words=f"{OWN}; {CANCELLED}", least=6),
     "wait: by hand": wait_scene("w4", "late", ["--comment=flex(wait=0:06,ontimeout=cancel)"], cancelled=True,
                                 words=f"{OWN}; {CANCELLED}", least=6),
+    "wait: lines": wait_scene("w6", "late", [], lines=[WAIT, "--flex-on-timeout=hold"], held=True, words=f"{OWN}; {HELD}",
+                              least=6),
     "wait: cut": wait_scene("w5", "cut", ["--flex-max-wait=10m"], held=True,
                             words=f"no VMs within provision_timeout 00:00:06; {HELD}", least=6),
     "wait: a task is cancelled": task_alone("cancel", lambda record: record["JobState"] == "CANCELLED"),
@@ -228,3 +236,6 @@ SCENES = {
     "wait: second component": second_component,
     "wait: shared node": shared_node,
 }
+if slurm_version() >= (23, 2):
+    SCENES["wait: extra"] = wait_scene("w7", "late", ["--extra=flex(wait=0:06,ontimeout=cancel)"], cancelled=True,
+                                       words=f"{OWN}; {CANCELLED}", least=6)

@@ -19,9 +19,8 @@ def test_slurmctld_is_not_flooded_while_the_estimate_moves(words):
     words.outcome("life")
     written = waits_in(words.cluster.admin_comments(words.job["life"]))
     restless = [at for at, _ in written if words.restless_from <= at <= words.restless_to]
-    assert restless, written
-    for before, after in zip(written, written[1:]):
-        assert after[0] - before[0] >= NOTE_INTERVAL - 1.5, (before, after)
+    # A round that takes long writes late what the next one need not wait for.
+    assert 0 < len(restless) <= (words.restless_to - words.restless_from) / NOTE_INTERVAL + 2, written
 
 
 def test_no_text_is_written_twice(words):

@@ -13,6 +13,7 @@ from plugin_scenes import DELAY, assert_sees
 from plugin_scenes import SCENES as RUNNING
 from plugin_site import REFUSED, TRIED_BY, sights
 from plugin_wishes import SCENES as WISHES
+from sweeper_site import Moment
 
 pytestmark = pytest.mark.usefixtures("plugged")
 
@@ -88,50 +89,68 @@ def node_calls(cluster):
     return count
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def alone(plugged):
-    """The cluster with nobody else in it; the nodes two-0 and two-1 are up and idle."""
+    """The cluster with one job, and nobody on the way: two-0 and two-1 are up and idle."""
     plugged.wait_all()
     cluster = plugged.cluster
+    cluster.scancel(*[job for job in Moment(cluster).jobs if job != plugged.job["run"]])
+
+    def is_quiet():
+        now = Moment(cluster)
+        return (now.is_up("two-0", "two-1") and all(now.is_up(node) or now.is_off(node) for node in now.nodes)
+                and not [request for request in now.requests if request.is_active])
+    cluster.wait_for(is_quiet, 90, "a quiet cluster")
     cluster.stop_sweeper()
-    cluster.wait_for(lambda: cluster.node_state("two-0") == cluster.node_state("two-1") == {"IDLE", "CLOUD"}, 30,
-                     "idle nodes")
     return plugged
 
 
-@pytest.mark.parametrize("options, nodes", [(["-N1", "-w", "two-0"], 1), (["-N2"], 2)])
-def test_one_call_per_node_and_job(alone, options, nodes):
+@pytest.fixture
+def idle(alone):
+    """The nodes two-0 and two-1 without a job."""
     cluster = alone.cluster
+    cluster.wait_for(lambda: all(cluster.node_state(node) == {"IDLE", "CLOUD"} for node in ("two-0", "two-1")), 60,
+                     "idle nodes")
+    return alone
+
+
+@pytest.mark.parametrize("options, nodes", [(["-N1", "-w", "two-0"], 1), (["-N2"], 2)])
+def test_one_call_per_node_and_job(idle, options, nodes):
+    cluster = idle.cluster
     before = node_calls(cluster)
     job = cluster.sbatch("-p", "two", "--time=5", *options,
-                         script=f"{alone.sees} batch; for i in 1 2 3 4; do srun {alone.sees} step; done; {alone.sees} end")
-    cluster.wait_for(lambda: alone.seen(job, "end"), 60, "the job to run")
-    assert len(alone.seen(job)) == 2 + 4 * nodes
-    assert all(sight.end for sight in alone.seen(job)), alone.seen(job)
+                         script=f"{idle.sees} batch; for i in 1 2 3 4; do srun {idle.sees} step; done; {idle.sees} end")
+    cluster.wait_for(lambda: idle.seen(job, "end"), 60, "the job to run")
+    assert len(idle.seen(job)) == 2 + 4 * nodes
+    assert all(sight.end for sight in idle.seen(job)), idle.seen(job)
     assert 1 <= node_calls(cluster) - before <= nodes
     kept = [cluster.dir / "spool" / node / "flex-start" / str(job) for node in ("two-0", "two-1")]
     cluster.wait_for(lambda: not [path for path in kept if path.exists()], 30, "what was known of the job to be forgotten")
 
 
-def test_no_call_at_all_where_the_lease_is_off(alone):
-    cluster = alone.cluster
+def test_no_call_at_all_where_the_lease_is_off(idle):
+    cluster = idle.cluster
     cluster.write_plugstack("required", "lease=off")
     try:
         before = node_calls(cluster)
-        job = cluster.sbatch("-p", "two", "-N1", "--time=5", script=f"{alone.sees} batch; srun {alone.sees} step")
-        cluster.wait_for(lambda: alone.seen(job, "step"), 60, "the job to run")
-        assert all(sight.is_nothing for sight in alone.seen(job))
+        job = cluster.sbatch("-p", "two", "-N1", "--time=5", script=f"{idle.sees} batch; srun {idle.sees} step")
+        cluster.wait_for(lambda: idle.seen(job, "step"), 60, "the job to run")
+        assert all(sight.is_nothing for sight in idle.seen(job))
         assert node_calls(cluster) == before
     finally:
         cluster.write_plugstack("required")
 
 
 def step(stage, job, label, prolog=None):
-    """A step from outside; what it saw, and how long it took. `prolog` runs when slurmctld has made the step."""
-    began = time.monotonic()
-    done = stage.cluster.slurm("srun", f"--jobid={job}", "--overlap", "-N1", "-n1",
-                               *([f"--prolog={prolog}"] if prolog else []), stage.sees, label)
-    return sights(done.stdout), time.monotonic() - began
+    """A step from outside; what it saw, and how long that took. `prolog` runs when slurmctld has made the step.
+
+    srun itself may wait longer, for slurmctld to take note of the step's end.
+    """
+    began, log = time.monotonic(), f"step-{job}-{label}.out"
+    stage.spawn("srun", f"--jobid={job}", "--overlap", "-N1", "-n1", *([f"--prolog={prolog}"] if prolog else []),
+                stage.sees, label, log=log)
+    found = stage.cluster.wait_for(lambda: stage.sights_in(log), 60, "a step", interval=0.02)
+    return found, time.monotonic() - began
 
 
 def hit_slurmctld(stage, name):
@@ -149,41 +168,41 @@ def allocation(stage, node):
     return int(text)
 
 
-def test_a_slurmctld_that_does_not_answer_hardly_delays_a_step(alone):
-    cluster = alone.cluster
-    job = allocation(alone, "two-0")
-    reference = allocation(alone, "plain-0")
-    _, usual = step(alone, reference, "usual")
-    stop = hit_slurmctld(alone, "STOP")
+def test_a_slurmctld_that_does_not_answer_hardly_delays_a_step(idle):
+    cluster = idle.cluster
+    job = allocation(idle, "two-0")
+    reference = allocation(idle, "plain-0")
+    _, usual = step(idle, reference, "usual")
+    stop = hit_slurmctld(idle, "STOP")
     try:
-        found, took = step(alone, job, "stopped", stop)
+        found, took = step(idle, job, "stopped", stop)
     finally:
         cluster.ctld.send_signal(signal.SIGCONT)
     assert [sight.is_nothing for sight in found] == [True], found
     assert took <= DELAY + 20 * usual, (took, usual)
-    found, took = step(alone, job, "later")
+    found, took = step(idle, job, "later")
     assert len(found) == 1 and took <= DELAY + 20 * usual, (found, took, usual)
     cluster.scancel(job, reference)
 
 
-def test_a_slurmctld_that_does_not_answer_is_not_asked_again(alone):
+def test_a_slurmctld_that_does_not_answer_is_not_asked_again(idle):
     """What is known of the job's VMs stays known."""
-    cluster, job = alone.cluster, alone.job["run"]
-    stop = hit_slurmctld(alone, "STOP")
+    cluster, job = idle.cluster, idle.job["run"]
+    stop = hit_slurmctld(idle, "STOP")
     try:
-        found, _ = step(alone, job, "stopped", stop)
+        found, _ = step(idle, job, "stopped", stop)
     finally:
         cluster.ctld.send_signal(signal.SIGCONT)
-    assert_sees(alone, found, "run-0", "run")
+    assert_sees(idle, found, "run-0", "run")
 
 
-def test_a_dead_slurmctld_hardly_delays_a_step(alone):
+def test_a_dead_slurmctld_hardly_delays_a_step(idle):
     """The last test: slurmctld stays dead."""
-    cluster = alone.cluster
-    job = allocation(alone, "two-1")
-    reference = allocation(alone, "plain-0")
-    _, usual = step(alone, reference, "usual")
-    found, took = step(alone, job, "dead", hit_slurmctld(alone, "KILL"))
+    cluster = idle.cluster
+    job = allocation(idle, "two-1")
+    reference = allocation(idle, "plain-0")
+    _, usual = step(idle, reference, "usual")
+    found, took = step(idle, job, "dead", hit_slurmctld(idle, "KILL"))
     cluster.ctld.wait(10)
     assert [sight.is_nothing for sight in found] == [True], found
     assert took <= DELAY + 20 * usual, (took, usual)

@@ -4,7 +4,7 @@
 slurmstepd and job processes leave the session of the slurmd that started them, so neither process
 groups nor sessions are enough. What stays is the environment: every process of a run has
 FLEX_TEST_RUN=<its scratch directory>. The programs that slurmctld starts get no environment at all;
-those are known by lying in the scratch directory's bin/.
+those are known by lying in the scratch directory's bin/, and a slurmstepd by the log that it writes.
 """
 import os
 import signal
@@ -44,6 +44,19 @@ def _is_program_of(directory, pid):
     return any(word.startswith(prefix) for word in _words(pid, "cmdline")[:3])
 
 
+def _is_step_of(directory, pid, vm):
+    """True for a slurmstepd by the log that it writes to: from Slurm 24.11 on its title is written over all of its
+    environment."""
+    log = os.path.join(directory, "log", f"slurmd-{vm}.log" if vm else "slurmd-")
+    try:
+        if not os.path.basename(os.readlink(f"/proc/{pid}/exe")).startswith("slurmstepd"):
+            return False
+        files = [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return False
+    return any(file == log if vm else file.startswith(log) for file in files)
+
+
 def _state_and_parent(pid):
     """('Z', 1) for a zombie that init owns; ('', 0) when the process is gone."""
     stat = os.fsdecode(_read(pid, "stat"))
@@ -77,9 +90,10 @@ def find(directory, vm=None):
             continue
         environment = set(_words(pid, "environ"))
         if vm is not None:
-            if mark in environment and environment & on_vm:
-                found.add(pid)
-        elif mark in environment or _is_program_of(directory, pid):
+            is_ours = mark in environment and environment & on_vm
+        else:
+            is_ours = mark in environment or _is_program_of(directory, pid)
+        if is_ours or _is_step_of(directory, pid, vm):
             found.add(pid)
     found = _with_descendants(found, parents)
     found.discard(os.getpid())
