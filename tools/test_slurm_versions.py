@@ -28,7 +28,8 @@ from run_tests import count  # noqa: E402
 SUITES = ("trixie", "sid")
 # All of these suites, and by name what meets Slurm most. The crash matrix, the ways, the quota and the soak are about
 # our own order of calls, which is the same with any Slurm.
-TESTS = (("--suite", "unit"), ("--suite", "functional"), ("--test", "cluster"), ("--test", "scenes"), ("--test", "leases"))
+TESTS = (("--suite", "unit"), ("--suite", "functional"), ("--test", "cluster"), ("--test", "scenes"), ("--test", "leases"),
+         ("--test", "plugin"), ("--test", "job-words"), ("--test", "examples"))
 PROJECT = "srv/project"
 MONTH = 30 * 86400
 # What a clean shell has, and the way out to the mirror.
