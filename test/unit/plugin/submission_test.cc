@@ -21,7 +21,7 @@ FakeSpank& sbatch(std::vector<std::string> words = {}) {
 }  // namespace
 
 TEST_CASE("init: the options, with the site's limits", "[plugin]") {
-  const FakeSpank& spank = sbatch({"max_run=2d", "max_wait=12h"});
+  FakeSpank& spank = sbatch({"max_run=2d", "max_wait=12h"});
   REQUIRE(spank.options.size() == 3);
   CHECK(spank.options[0].name == "flex-run-duration");
   CHECK_THAT(spank.options[0].usage, EndsWith("(10m to 2d)"));
