@@ -91,7 +91,8 @@ def jobs(cluster):
     ("mine; flex(wait=-1)", "wait=-1: not a time; write minutes, 90m, 4h, 2d or D-HH:MM:SS, a job may wait from 1s to 7d"),
     ("flex(ontimeout=later)", "ontimeout=later: write requeue, hold or cancel"),
     ("flex(walk=1h)", "walk: not known; write flex(run=4h,wait=30m,ontimeout=hold)"),
-    (f"flex(run={'9' * 10_000})", f"run={'9' * 40}...: not a time;")])
+    (f"flex(run={'9' * 10_000})", f"run={'9' * 40}...: too long,")],
+    ids=lambda text: text[:24])
 def test_a_bad_word_is_refused_with_a_sentence_and_nothing_is_submitted(cluster, jobs, comment, sentence):
     before = queue(cluster)
     commands = [("sbatch", "--comment", "--wrap=exit 0"), ("srun", "--comment", "true"), ("salloc", "--comment", "true")]
