@@ -150,7 +150,9 @@ def step(stage, job, label, prolog=None):
     stage.spawn("srun", f"--jobid={job}", "--overlap", "-N1", "-n1", *([f"--prolog={prolog}"] if prolog else []),
                 stage.sees, label, log=log)
     found = stage.cluster.wait_for(lambda: stage.sights_in(log), 60, "a step", interval=0.02)
-    return found, time.monotonic() - began
+    took = time.monotonic() - began
+    print(f"{label}: took {took:.2f} s")
+    return found, took
 
 
 def hit_slurmctld(stage, name):
