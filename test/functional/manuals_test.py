@@ -15,8 +15,9 @@ PAGES = {"flex-resume-fail": "flex-suspend"}
 def help_of(words):
     """The help of a command and, below it, of its subcommands."""
     text = subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
-    _, _, subcommands = text.partition("Subcommands:\n")
-    for name in re.findall(r"^  ([a-z][a-z-]*) ", subcommands, re.M):
+    # In capitals with newer CLI11.
+    subcommands = re.split(r"^subcommands:\n", text, maxsplit=1, flags=re.M | re.I)[1:]
+    for name in re.findall(r"^  ([a-z][a-z-]*) ", "".join(subcommands), re.M):
         text += help_of([*words, name])
     return text
 
