@@ -19,12 +19,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-
-from run_tests import count  # noqa: E402
-
 SUITES = ("trixie", "sid")
 # All of these suites, and by name what meets Slurm most. The crash matrix, the ways, the quota and the soak are about
 # our own order of calls, which is the same with any Slurm.
@@ -74,6 +69,12 @@ def follow(command, log, **more):
     finally:
         process.kill()  # and with it, by --kill-child, all that it started
         process.wait()
+
+
+def counts_of(output):
+    """(passed, failed, skipped) by run_tests.py's last line."""
+    found = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", output, re.M)
+    return tuple(int(number or 0) for number in found[-1]) if found else (0, 0, 0)
 
 
 def host_mirror():
@@ -194,7 +195,7 @@ class Suite:
             if name == "setup":
                 outcome.slurm = self._slurm()
             if name == "tests":
-                outcome.counts = count(output, code)
+                outcome.counts = counts_of(output)
             if code != 0:
                 outcome.failed.append(name)
                 if name in ("setup", "build"):
@@ -216,7 +217,7 @@ def become_root():
     if os.geteuid() == 0:
         return
     if shutil.which("sudo") is None:
-        sys.exit("versions: a chroot needs root, and this is neither root nor is there sudo")
+        sys.exit("versions: making a chroot needs root: run this as root, or install sudo")
     keep = [f"{key}={value}" for key, value in ENV.items() if key.lower().endswith("proxy")]
     os.execvp("sudo", ["sudo", "env", *keep, sys.executable, *sys.argv])
 
