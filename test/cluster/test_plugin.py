@@ -83,7 +83,9 @@ def test_an_option_for_a_step_is_told_not_to_count(plugged):
 def node_calls(cluster):
     """How often slurmctld was asked for nodes."""
     count = 0
-    for line in cluster.slurm("sdiag").stdout.splitlines():
+    # On a busy machine slurmctld may close the connection under it.
+    text = cluster.wait_for(lambda: cluster.slurm("sdiag", check=False).stdout, 30, "an answer to sdiag")
+    for line in text.splitlines():
         if line.strip().startswith(("REQUEST_NODE_INFO ", "REQUEST_NODE_INFO_SINGLE ")):
             count += int(line.partition("count:")[2].split()[0])
     return count
