@@ -27,8 +27,9 @@ Fate fate_of(const Job& job, OnTimeout then) {
 
 TimePoint began_to_wait(const ResizeRequest& request, const Job& job) {
   if (job.start_time == TimePoint{}) return request.created;
-  const bool is_first = request_way(request) == RequestWay{};
-  return is_first ? std::max(request.created, job.start_time) : job.start_time;
+  if (request_way(request) != RequestWay{}) return std::min(request.created, job.start_time);
+  const bool is_its_own = request_job(request) == job.id;
+  return is_its_own ? request.created : std::max(request.created, job.start_time);
 }
 
 }  // namespace flex

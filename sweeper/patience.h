@@ -26,7 +26,8 @@ struct Patience {
 [[nodiscard]] Fate fate_of(const Job& job, OnTimeout then);
 
 /// Since when the job waits for the request. One that was renewed, or that follows another, began
-/// to wait with its job; a job that was put on the nodes later has not waited longer than that.
+/// to wait with its job; a job that came to another's request has not waited longer than it has its
+/// nodes.
 [[nodiscard]] TimePoint began_to_wait(const ResizeRequest& request, const Job& job);
 
 }  // namespace flex

@@ -286,7 +286,7 @@ TEST_CASE("provision_timeout: a job that came later to a request has not waited 
   Job& job = scene.waiting_job(7, "a-0");
   job.comment = "flex(wait=30s)";
   job.start_time = scene.shot.now;
-  scene.asked(7, "a-0").created = scene.shot.now - Seconds{600};
+  scene.asked(6, "a-0").created = scene.shot.now - Seconds{600};
   CHECK(scene.round().empty());
   CHECK(scene.round().size() == 4);
 }
