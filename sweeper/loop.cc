@@ -68,7 +68,10 @@ void hold_signals() {
 }
 
 Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
-    : parts_(std::move(parts)), options_(std::move(options)), log_(log) {
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      log_(log),
+      historian_(options_.state_dir, log) {
   shot_.cluster = parts_.cluster;
   status_.started = wall_clock();
 }
@@ -80,6 +83,7 @@ Result<Done> Loop::lock() {
   lock_ = std::move(*taken);
   // Another controller's sweeper may have written since.
   load_memory();
+  historian_.load();
   return Done{};
 }
 
@@ -140,6 +144,7 @@ bool Loop::round() {
   status_.state = "active";
   status_.why.clear();
   report.is_complete = true;
+  if (lock_) historian_.look(parts_.config, shot_);
   if (should_stop()) {
     finish();
     return true;
@@ -170,7 +175,11 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
               .serial_dir = options_.state_dir.empty() ? "" : options_.state_dir + "/serial",
               .should_stop = [this] { return should_stop(); },
               .asked = {},
-              .served = {}};
+              .served = {},
+              .tell =
+                  [this](std::vector<Event> events) {
+                    if (lock_) historian_.tell(std::move(events));
+                  }};
   const ActReport acted = act(actor, actions);
   for (const Action& action : actions) status_.remember(shot_.now, action);
   // Something was not as it looked: the next look is a full one.

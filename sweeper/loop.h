@@ -8,6 +8,7 @@
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
+#include "sweeper/historian.h"
 #include "sweeper/memory.h"
 #include "sweeper/snapshot.h"
 #include "sweeper/status.h"
@@ -88,6 +89,7 @@ class Loop {
   Snapshot shot_{};
   Status status_{};
   std::string saved_memory_{};
+  Historian historian_;
   std::optional<FileLock> lock_{};
   bool is_stopping_ = false;
   bool wants_reload_ = false;
