@@ -62,6 +62,35 @@ def count(output, code):
     return (1, 0, 0) if code == 0 else (0, 1, 0)
 
 
+class Progress:
+    """How far it is, and how long it will take by the time that each program took the last time in this build directory."""
+
+    def __init__(self, build, tests):
+        self.file = build / "test-times.json"
+        self.left = [test[0] for test in tests]
+        self.count = len(tests)
+        self.started = time.monotonic()
+        try:
+            self.times = json.loads(self.file.read_text())
+        except (OSError, ValueError):
+            self.times = {}
+
+    def begin(self, name):
+        now = time.monotonic() - self.started
+        rest = [self.times.get(each) for each in self.left]
+        estimate = "" if None in rest else f", about {clock(sum(rest))} left"
+        print(f"[{self.count - len(self.left) + 1} of {self.count}, {clock(now)} so far{estimate}] {name}", flush=True)
+
+    def end(self, name, seconds):
+        self.left.remove(name)
+        self.times[name] = round(seconds, 1)
+        self.file.write_text(json.dumps(self.times, indent=1))
+
+
+def clock(seconds):
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
 def run(build, name, cmd, env, timeout, live):
     """Runs one test program; its output goes to the screen as it comes (live) or only if it fails."""
     started = time.monotonic()
@@ -113,13 +142,17 @@ def main():
     wanted = chosen(list(meson_tests(build)), args.suite, args.test)
     total = [0, 0, 0]
     started = time.monotonic()
+    progress = Progress(build, [test for suite in SUITES for test in wanted if test[1] == suite])
     for suite in SUITES:
         tests = [test for test in wanted if test[1] == suite]
         if not tests:
             continue
         print(f"{suite}: {len(tests)} program{'s' if len(tests) != 1 else ''}", flush=True)
         for name, _, cmd, env, timeout in tests:
+            progress.begin(name)
+            begun = time.monotonic()
             counts = run(build, name, cmd, env, timeout, live=suite == "cluster")
+            progress.end(name, time.monotonic() - begun)
             total = [a + b for a, b in zip(total, counts)]
     print(f"in {time.monotonic() - started:.0f} s")
     print(f"{total[0]} passed, {total[1]} failed" + (f", {total[2]} skipped" if total[2] else ""))
