@@ -58,10 +58,11 @@ struct Status {
   std::vector<Leak> leaks{};
   std::string http{};  ///< where it is served: "127.0.0.1:9762"; empty: nowhere
 
-  /// Keeps the last 100.
+  /// Keeps the last 100, with few of those that only write a comment.
   void remember(TimePoint when, const Action& action);
 };
 
+/// Folded: its size follows the number of requests and jobs, not that of nodes.
 [[nodiscard]] std::string to_json_text(const Status& status,
                                        const Config& config,
                                        const Snapshot& shot,

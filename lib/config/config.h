@@ -21,6 +21,19 @@ using namespace std::chrono_literals;
 enum class Mode { Queued, Individual, BulkInsert };
 enum class MigScope { Nodeset, Job };
 
+/// As flex-start.yaml spells it.
+[[nodiscard]] constexpr std::string_view mode_name(Mode mode) {
+  switch (mode) {
+    case Mode::Queued:
+      return "queued";
+    case Mode::Individual:
+      return "individual";
+    case Mode::BulkInsert:
+      return "bulk_insert";
+  }
+  return "unknown";
+}
+
 /// The shortest life of a VM that bulkInsert makes.
 inline constexpr Seconds kMinBulkDuration = 30s;
 
