@@ -9,6 +9,7 @@
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
 #include "sweeper/historian.h"
+#include "sweeper/http_server.h"
 #include "sweeper/memory.h"
 #include "sweeper/snapshot.h"
 #include "sweeper/status.h"
@@ -19,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <sys/types.h>
 
 namespace flex {
 
@@ -27,6 +29,7 @@ struct LoopOptions {
   std::uint64_t rounds = 0;                        ///< 0: until SIGTERM
   std::optional<std::chrono::seconds> interval{};  ///< instead of the config's
   std::string state_dir{};
+  std::optional<uid_t> slurm_user{};  ///< to whom files may belong that we believe
 };
 
 /// What SIGHUP brings: a new config and a cloud for it, or why not.
@@ -67,6 +70,8 @@ class Loop {
   void load_memory();
   void save();
   void publish();
+  void keep_serving();
+  void serve(std::string status);
   void publish_queue(std::size_t waiting);
   ActReport carry_out(const std::vector<Action>& actions);
   void keep_jobs_waiting();
@@ -88,6 +93,8 @@ class Loop {
   Memory memory_{};
   Snapshot shot_{};
   Status status_{};
+  HttpServer http_;
+  TimePoint last_good_{};  ///< the last round that was complete, or passive
   std::string saved_memory_{};
   Historian historian_;
   std::optional<FileLock> lock_{};

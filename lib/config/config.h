@@ -52,9 +52,10 @@ struct SweeperConfig {
   Seconds empty_mig_grace = 10min;
   Seconds finished_request_grace = 1h;
   std::size_t max_deletes_per_round = 200;
-  Seconds note_interval = 60s;  ///< a waiting job's comment is written at most this often
-  std::string state_dir{};      ///< full path; empty: StateSaveLocation/flex-start
-  std::string listen = "127.0.0.1:9762";
+  Seconds note_interval = 60s;            ///< a waiting job's comment is written at most this often
+  std::string state_dir{};                ///< full path; empty: StateSaveLocation/flex-start
+  std::string listen = "127.0.0.1:9762";  ///< or "off"
+  std::string listen_token_file{};        ///< full path; needed where others can reach the port
 };
 
 struct DwsFlexConfig {
