@@ -26,6 +26,8 @@ struct LoopOptions {
   std::uint64_t rounds = 0;                        ///< 0: until SIGTERM
   std::optional<std::chrono::seconds> interval{};  ///< instead of the config's
   std::string state_dir{};
+  /// Gets what was decided; with it a dry run prints nothing.
+  std::function<void(const std::vector<Action>&)> show{};
 };
 
 /// What SIGHUP brings: a new config and a cloud for it, or why not.
@@ -64,6 +66,7 @@ class Loop {
   enum class Wake { Time, Stop };
 
   void load_memory();
+  void read_pauses();
   void save();
   void publish();
   void publish_queue(std::size_t waiting);

@@ -55,7 +55,6 @@ std::string older_path(const std::string& state_dir) {
 
 struct stat status_of(int file) {
   struct stat status {};
-
   if (::fstat(file, &status) != 0) status = {};
   return status;
 }
@@ -64,15 +63,15 @@ struct stat status_of(int file) {
 void rotate(const std::string& state_dir, int file) {
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) return;
   const std::string path = history_path(state_dir);
-
   struct stat there {};
-
   const bool is_it = ::stat(path.c_str(), &there) == 0 && there.st_ino == status_of(file).st_ino;
   if (is_it) (void)std::rename(path.c_str(), older_path(state_dir).c_str());
 }
 
 /// Whole lines from `offset` on; where the last one ends.
-std::uint64_t read_lines(int file, std::uint64_t offset, const std::function<void(Event)>& take) {
+std::uint64_t read_lines(int file,
+                         std::uint64_t offset,
+                         const std::function<void(Event)>& take) {
   std::array<char, std::size_t{64} << 10U> buffer{};
   std::string rest;
   std::uint64_t at = offset;
@@ -83,8 +82,7 @@ std::uint64_t read_lines(int file, std::uint64_t offset, const std::function<voi
     at += static_cast<std::uint64_t>(got);
     rest.append(buffer.data(), static_cast<std::size_t>(got));
     std::size_t begin = 0;
-    for (std::size_t end = rest.find('\n'); end != std::string::npos;
-         end = rest.find('\n', begin)) {
+    for (std::size_t end = rest.find('\n'); end != std::string::npos; end = rest.find('\n', begin)) {
       auto event = parse_event(std::string_view(rest).substr(begin, end - begin));
       if (event) take(std::move(*event));
       begin = end + 1;
@@ -175,8 +173,7 @@ Result<Done> read_history(const std::string& state_dir,
   const std::uint64_t now_in = status_of(file.get()).st_ino;
   if (mark.file != now_in) {
     // What was written to the older file after the last look, or all of it at the first.
-    const Descriptor older{
-        ::open(older_path(state_dir).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    const Descriptor older{::open(older_path(state_dir).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
     if (older.get() >= 0) {
       const bool is_known = status_of(older.get()).st_ino == mark.file;
       (void)read_lines(older.get(), is_known ? mark.offset : 0, take);
@@ -189,7 +186,6 @@ Result<Done> read_history(const std::string& state_dir,
 
 HistoryMark end_of_history(const std::string& state_dir) {
   struct stat there {};
-
   if (::stat(history_path(state_dir).c_str(), &there) != 0) return {};
   return {.file = there.st_ino, .offset = static_cast<std::uint64_t>(there.st_size)};
 }

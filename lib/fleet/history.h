@@ -60,8 +60,8 @@ struct HistoryMark {
 };
 
 /// Reads on from `mark`, and moves it: lines that are not whole yet are left for the next time, bad
-/// ones are left out. With a fresh mark everything there is, the older file first. NotFound if
-/// there is no history.
+/// ones are left out. With a fresh mark everything there is, the older file first. NotFound if there
+/// is no history.
 [[nodiscard]] Result<Done> read_history(const std::string& state_dir,
                                         HistoryMark& mark,
                                         const std::function<void(Event)>& take);
