@@ -135,6 +135,7 @@ bool Loop::round() {
     finish();
     return report.error.empty();
   }
+  read_pauses();
   parts_.cloud->set_deadline(started + parts_.config.api.run_timeout);
   const auto seen = observe(
       *parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_, first_progress());
@@ -185,8 +186,9 @@ Progress Loop::first_progress() {
 }
 
 ActReport Loop::carry_out(const std::vector<Action>& actions) {
+  if (options_.show) options_.show(actions);
   if (options_.is_dry_run) {
-    print(actions);
+    if (!options_.show) print(actions);
     return {};
   }
   parts_.cloud->set_deadline(SteadyClock::now() + parts_.config.api.run_timeout);
@@ -306,6 +308,17 @@ void Loop::load_memory() {
     return;
   }
   memory_ = std::move(*memory);
+}
+
+/// What an admin wants now; what cannot be read is as it was.
+void Loop::read_pauses() {
+  if (options_.state_dir.empty()) return;
+  auto pauses = load_pauses(options_.state_dir);
+  if (pauses)
+    shot_.pauses = std::move(*pauses);
+  else
+    log_.warning("pauses_not_read",
+                 {{"why", pauses.error().what}, {"then", "what was paused stays paused"}});
 }
 
 void Loop::save() {

@@ -34,6 +34,8 @@ struct LoopOptions {
   std::optional<std::chrono::seconds> interval{};  ///< instead of the config's
   std::string state_dir{};
   std::optional<uid_t> slurm_user{};  ///< to whom files may belong that we believe
+  /// Gets what was decided; with it a dry run prints nothing.
+  std::function<void(const std::vector<Action>&)> show{};
 };
 
 /// What SIGHUP brings: a new config and a cloud for it, or why not.
@@ -72,6 +74,7 @@ class Loop {
   enum class Wake { Time, Stop };
 
   void load_memory();
+  void read_pauses();
   void save();
   void publish();
   void keep_serving();
