@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SUITES = ("unit", "functional", "cluster")
+SUITES = ("unit", "functional", "packaging", "cluster")
 
 
 def meson_tests(build):
@@ -106,7 +106,7 @@ def run(build, name, cmd, env, timeout, live):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", type=Path)
-    parser.add_argument("--suite", action="append", default=[], help="unit, functional, cluster (default: all)")
+    parser.add_argument("--suite", action="append", default=[], help="unit, functional, packaging, cluster (default: all)")
     parser.add_argument("--test", action="append", default=[], help="a test by its name, also beside --suite")
     args = parser.parse_args()
     build = args.build if args.build.is_absolute() else ROOT / args.build
