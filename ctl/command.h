@@ -22,4 +22,7 @@ struct Command {
 /// `flexctl import`: a neighbour's file to flex-start.yaml.
 void add_import(CLI::App& app, Command& command);
 
+/// `flexctl status`: nodesets, requests and VMs as the sweeper sees them.
+void add_status(CLI::App& app, Command& command);
+
 }  // namespace flex

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
                           "Looks after slurm-flex-start: see flexctl COMMAND --help",
                           [&](CLI::App& app) {
                             app.require_subcommand(1);
+                            flex::add_status(app, command);
                             flex::add_import(app, command);
                           });
   if (parsed.exit_code) return *parsed.exit_code;

@@ -68,7 +68,7 @@ void hold_signals() {
 }
 
 Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
-    : parts_(std::move(parts)), options_(std::move(options)), log_(log) {
+    : parts_(std::move(parts)), options_(std::move(options)), log_(log), http_(log) {
   shot_.cluster = parts_.cluster;
   status_.started = wall_clock();
 }
@@ -94,6 +94,7 @@ int Loop::run() {
   bool ok = true;
   while (!should_stop()) {
     const auto started = SteadyClock::now();
+    keep_serving();
     ok = round();
     notify_systemd("WATCHDOG=1");
     notify_status();
@@ -149,6 +150,7 @@ bool Loop::round() {
   const ActReport acted = carry_out(decision.actions);
   publish_queue(decision.waiting + acted.waiting);
   status_.last_complete = shot_.now;
+  last_good_ = wall_clock();
   finish();
   report_round(acted, decision.actions.size());
   publish();
@@ -220,6 +222,7 @@ bool Loop::is_in_charge() {
   status_.state = "passive";
   status_.why = fmt::format("slurmctld is in charge on {}", controller->host);
   status_.failures_in_a_row = 0;
+  last_good_ = wall_clock();
   // The controllers share the state directory: the other one's sweeper needs the lock.
   lock_.reset();
   return false;
@@ -275,9 +278,8 @@ void Loop::load_memory() {
 }
 
 void Loop::save() {
-  if (!lock_) return;
   std::string text = to_text(memory_);
-  if (text != saved_memory_) {
+  if (lock_ && text != saved_memory_) {
     const auto done = write_atomically(options_.state_dir + "/memory.json", text);
     if (done)
       saved_memory_ = std::move(text);
@@ -288,14 +290,33 @@ void Loop::save() {
 }
 
 void Loop::publish() {
+  std::string text = to_json_text(status_, parts_.config, shot_, memory_);
+  serve(text);
   if (!lock_) return;
-  auto done = write_atomically(options_.state_dir + "/status.json",
-                               to_json_text(status_, parts_.config, shot_, memory_));
+  auto done = write_atomically(options_.state_dir + "/status.json", text);
   if (done && status_.last_complete != TimePoint{}) {
     done = write_atomically(options_.state_dir + "/heartbeat",
                             fmt::format("{}\n", status_.last_complete.time_since_epoch().count()));
   }
   if (!done) log_.warning("status_not_written", {{"why", done.error().what}});
+}
+
+/// A sweeper that is only to run a few rounds, or to do nothing, leaves the port to the daemon.
+void Loop::keep_serving() {
+  if (options_.rounds != 0 || options_.is_dry_run) return;
+  http_.keep_up(parts_.config.sweeper, options_.slurm_user);
+  status_.http = http_.address();
+  if (status_.last_round.number == 0) publish();
+}
+
+void Loop::serve(std::string status) {
+  http_.publish({.status = std::move(status),
+                 .metrics = {},
+                 .health = {.state = status_.state,
+                            .why = status_.why,
+                            .started = status_.started,
+                            .last_complete = last_good_,
+                            .interval = parts_.config.sweeper.interval}});
 }
 
 void Loop::publish_queue(std::size_t waiting) {

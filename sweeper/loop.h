@@ -8,6 +8,7 @@
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
+#include "sweeper/http_server.h"
 #include "sweeper/memory.h"
 #include "sweeper/snapshot.h"
 #include "sweeper/status.h"
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <sys/types.h>
 
 namespace flex {
 
@@ -26,6 +28,7 @@ struct LoopOptions {
   std::uint64_t rounds = 0;                        ///< 0: until SIGTERM
   std::optional<std::chrono::seconds> interval{};  ///< instead of the config's
   std::string state_dir{};
+  std::optional<uid_t> slurm_user{};  ///< to whom files may belong that we believe
 };
 
 /// What SIGHUP brings: a new config and a cloud for it, or why not.
@@ -66,6 +69,8 @@ class Loop {
   void load_memory();
   void save();
   void publish();
+  void keep_serving();
+  void serve(std::string status);
   void publish_queue(std::size_t waiting);
   ActReport carry_out(const std::vector<Action>& actions);
   void keep_jobs_waiting();
@@ -87,6 +92,8 @@ class Loop {
   Memory memory_{};
   Snapshot shot_{};
   Status status_{};
+  HttpServer http_;
+  TimePoint last_good_{};  ///< the last round that was complete, or passive
   std::string saved_memory_{};
   std::optional<FileLock> lock_{};
   bool is_stopping_ = false;

@@ -116,6 +116,13 @@ std::string with_note(std::string_view existing, std::string_view text) {
   return fmt::format("{}{}{}", existing.substr(0, ours), kSeparator, note);
 }
 
+std::string_view our_note(std::string_view comment) {
+  const std::size_t ours = our_place(comment);
+  if (ours == std::string_view::npos) return {};
+  return comment.substr(ours == 0 ? kNotePrefix.size()
+                                  : ours + kSeparator.size() + kNotePrefix.size());
+}
+
 std::string note_capped(Seconds time_limit, Seconds run_duration) {
   return fmt::format(
       "time limit {} capped: VMs live at most {} from their start, save your work before that",

@@ -20,6 +20,9 @@ inline constexpr std::string_view kNotePrefix = "flex: ";
 /// others wrote stays.
 [[nodiscard]] std::string with_note(std::string_view existing, std::string_view text);
 
+/// Our part of an AdminComment, without the prefix; empty: there is none.
+[[nodiscard]] std::string_view our_note(std::string_view comment);
+
 /// The VMs may end before the job's time limit does.
 [[nodiscard]] std::string note_capped(Seconds time_limit, Seconds run_duration);
 

@@ -23,6 +23,7 @@ struct Session {
   std::string cluster{};
   std::unique_ptr<Scheduler> scheduler{};
   std::unique_ptr<Cloud> cloud{};
+  std::string state_dir{};  ///< where the history is; empty until somebody has found it
 };
 
 /// Nothing if the config is bad (all its problems are logged and printed), or Slurm or the
