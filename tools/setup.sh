@@ -8,6 +8,7 @@ set -eu
 
 packages="g++ meson ninja-build pkg-config
   libslurm-dev libcurl4-openssl-dev libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libsystemd-dev
+  chromium chromium-driver
   libcpp-httplib-dev zlib1g-dev catch2
   slurmctld slurmd slurm-client munge lua5.4 shellcheck valgrind libc6-dbg python3 python3-pytest procps"
 if [ "${1:-}" = check ]; then
