@@ -19,6 +19,8 @@ struct Command {
   std::function<int(const Options& options, const Log& log)> run{};
 };
 
+/// `flexctl doctor`: what is wrong with the set-up, and the line to change.
+void add_doctor(CLI::App& app, Command& command);
 /// `flexctl import`: a neighbour's file to flex-start.yaml.
 void add_import(CLI::App& app, Command& command);
 

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
                             flex::add_resume(app, command);
                             flex::add_sweep(app, command);
                             flex::add_slurm_conf(app, command);
+                            flex::add_doctor(app, command);
                             flex::add_import(app, command);
                             flex::add_completion(app, command);
                           });

@@ -5,11 +5,16 @@
 #include "lib/config/config.h"
 #include "lib/core/log.h"
 #include "lib/core/state_file.h"
+#include "lib/fleet/history.h"
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
+#include "sweeper/historian.h"
 #include "sweeper/http_server.h"
+#include "sweeper/leaks.h"
 #include "sweeper/memory.h"
+#include "sweeper/metrics.h"
+#include "sweeper/observe.h"
 #include "sweeper/snapshot.h"
 #include "sweeper/status.h"
 
@@ -74,7 +79,10 @@ class Loop {
   void publish();
   void keep_serving();
   void serve(std::string status);
+  void read_news();
+  void watch_calls();
   void publish_queue(std::size_t waiting);
+  Progress first_progress();
   ActReport carry_out(const std::vector<Action>& actions);
   void keep_jobs_waiting();
   bool is_in_charge();
@@ -96,8 +104,13 @@ class Loop {
   Snapshot shot_{};
   Status status_{};
   HttpServer http_;
-  TimePoint last_good_{};  ///< the last round that was complete, or passive
+  Metrics metrics_{};
+  LeakWatch leak_watch_{};
+  HistoryMark read_to_{};    ///< how far the history is counted
+  std::size_t waiting_ = 0;  ///< requests that wait for their turn
+  TimePoint last_good_{};    ///< the last round that was complete, or passive
   std::string saved_memory_{};
+  Historian historian_;
   std::optional<FileLock> lock_{};
   bool is_stopping_ = false;
   bool wants_reload_ = false;

@@ -2,6 +2,7 @@
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/status_parts.h"
+#include "sweeper/words.h"
 
 #include <map>
 #include <optional>
@@ -12,16 +13,6 @@
 namespace flex::status {
 
 namespace {
-
-/// What a node is doing, in one word.
-std::string_view node_word(const NodePicture& node) {
-  if (node.node == nullptr) return "unknown";
-  if (is_powering_down(*node.node)) return "powering_down";
-  if (node.is_coming_up()) return node.has_vm() ? "booting" : "waiting";
-  if (is_powered_down(*node.node)) return "powered_down";
-  if (is_down(*node.node)) return "down";
-  return is_allocated(*node.node) ? "allocated" : "idle";
-}
 
 struct Tally {
   std::map<std::string_view, std::vector<NodeName>> nodes{};

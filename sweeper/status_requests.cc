@@ -5,6 +5,7 @@
 #include "sweeper/patience.h"
 #include "sweeper/rules.h"
 #include "sweeper/status_parts.h"
+#include "sweeper/words.h"
 
 #include <algorithm>
 #include <optional>
@@ -15,28 +16,6 @@
 namespace flex::status {
 
 namespace {
-
-std::string_view state_word(RequestState state) {
-  switch (state) {
-    case RequestState::Creating:
-      return "CREATING";
-    case RequestState::Accepted:
-      return "ACCEPTED";
-    case RequestState::Provisioning:
-      return "PROVISIONING";
-    case RequestState::Succeeded:
-      return "SUCCEEDED";
-    case RequestState::Failed:
-      return "FAILED";
-    case RequestState::Cancelled:
-      return "CANCELLED";
-    case RequestState::Deleting:
-      return "DELETING";
-    case RequestState::Unknown:
-      break;
-  }
-  return "UNKNOWN";
-}
 
 const NodesetConfig* find_nodeset(const Config& config, const std::string& name) {
   const auto found = std::find_if(config.nodesets.begin(),
@@ -95,7 +74,7 @@ Json to_json(const Look& look, const Placed<ResizeRequest>& placed) {
   Json json{{"name", request.name.text},
             {"group", placed.group->group.name.text},
             {"nodeset", placed.group->nodeset},
-            {"state", state_word(request.state)},
+            {"state", request_word(request.state)},
             {"job", request_job(request)},
             {"attempt", way.attempt},
             {"step", way.step},

@@ -4,6 +4,7 @@
 #include "lib/slurm/node_state.h"
 #include "sweeper/status_parts.h"
 #include "sweeper/vm_origins.h"
+#include "sweeper/words.h"
 
 #include <algorithm>
 #include <array>
@@ -41,13 +42,6 @@ std::string zone_of(std::string_view url) {
   if (at == std::string_view::npos) return {};
   url.remove_prefix(at + kBefore.size());
   return std::string(url.substr(0, url.find('/')));
-}
-
-std::string_view word_of(const Instance& instance, const NodePicture* node) {
-  if (instance.is_leaving()) return "leaving";
-  if (instance.is_dead()) return "dead";
-  const bool is_coming = node != nullptr && node->is_coming_up();
-  return is_coming || instance.status != InstanceStatus::Running ? "booting" : "up";
 }
 
 /// Google lists no time of creation: it is the request's run duration before the end. Without the
@@ -93,7 +87,7 @@ std::vector<Vm> find_vms(const Look& look) {
             .group = group.group.name.text,
             .request = request_of(request, node),
             .zone = zone_of(instance.url),
-            .status = word_of(instance, node),
+            .status = vm_word(instance, node),
             .since = since_of(instance, request, node, look.shot.now),
             .ends = instance.terminates.value_or(TimePoint{})};
       if (node != nullptr) {

@@ -9,7 +9,7 @@ set -eu
 
 build="g++ meson ninja-build pkg-config
   libslurm-dev libcurl4-openssl-dev libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libsystemd-dev
-  libcpp-httplib-dev zlib1g-dev"
+  libcpp-httplib-dev prometheus-cpp-dev zlib1g-dev"
 packages="$build catch2
   slurmctld slurmd slurm-client munge lua5.4 shellcheck valgrind libc6-dbg python3 python3-pytest procps systemd logrotate rpm"
 if [ "${1:-}" = check ]; then
@@ -25,7 +25,14 @@ for package in $packages; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=""
   [ "$status" = installed ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+finish() {
+  case "${1:-}" in
+    deb | chroot) exit 0 ;;
+  esac
+  "$(dirname "$0")/promtool.sh" || echo "setup: no promtool; its tests are skipped" >&2
+  exit 0
+}
+[ -n "$missing" ] || finish "$@"
 
 echo "setup: installing$missing"
 as_root=""
@@ -50,3 +57,4 @@ if ! install $missing >"$log" 2>&1 </dev/null; then
   exit 1
 fi
 echo "setup: done"
+finish "$@"
