@@ -31,6 +31,8 @@ void add_pause(CLI::App& app, Command& command);
 void add_resume(CLI::App& app, Command& command);
 /// `flexctl sweep --once`.
 void add_sweep(CLI::App& app, Command& command);
+/// `flexctl plan`: what would be asked of Google.
+void add_plan(CLI::App& app, Command& command);
 /// `flexctl slurm-conf`: what slurm.conf needs.
 void add_slurm_conf(CLI::App& app, Command& command);
 /// `flexctl completion`: for shells. To be added last.

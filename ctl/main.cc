@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
                           [&](CLI::App& app) {
                             app.require_subcommand(1);
                             flex::add_status(app, command);
+                            flex::add_plan(app, command);
                             flex::add_cancel(app, command);
                             flex::add_pause(app, command);
                             flex::add_resume(app, command);

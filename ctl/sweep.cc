@@ -6,6 +6,7 @@
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/slurm/hostlist.h"
+#include "lib/slurm/libslurm_scheduler.h"
 #include "sweeper/loop.h"
 
 #include <CLI/CLI.hpp>
@@ -120,6 +121,7 @@ int run_sweep(const SweepCommand& command, const Options& options) {
              .rounds = 1,
              .interval = {},
              .state_dir = *state_dir,
+             .slurm_user = slurm_user_id(),
              .show = [&](const std::vector<Action>& decided) { actions = decided; }},
             *log};
   if (const auto locked = loop.lock(); !locked) return refuse_running(locked.error(), config);
