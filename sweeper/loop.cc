@@ -67,7 +67,11 @@ void hold_signals() {
 }
 
 Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
-    : parts_(std::move(parts)), options_(std::move(options)), log_(log), http_(log) {
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      log_(log),
+      http_(log),
+      historian_(options_.state_dir, log) {
   shot_.cluster = parts_.cluster;
   status_.started = wall_clock();
   if (!options_.state_dir.empty()) read_to_ = end_of_history(options_.state_dir);
@@ -81,6 +85,7 @@ Result<Done> Loop::lock() {
   lock_ = std::move(*taken);
   // Another controller's sweeper may have written since.
   load_memory();
+  historian_.load();
   return Done{};
 }
 
@@ -130,6 +135,7 @@ bool Loop::round() {
     finish();
     return report.error.empty();
   }
+  read_pauses();
   parts_.cloud->set_deadline(started + parts_.config.api.run_timeout);
   const auto seen = observe(
       *parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_, first_progress());
@@ -143,6 +149,7 @@ bool Loop::round() {
   status_.state = "active";
   status_.why.clear();
   report.is_complete = true;
+  if (lock_) historian_.look(parts_.config, shot_);
   metrics_.note_look(parts_.config, shot_);
   status_.leaks = leak_watch_.look(parts_.config, shot_);
   if (should_stop()) {
@@ -179,8 +186,9 @@ Progress Loop::first_progress() {
 }
 
 ActReport Loop::carry_out(const std::vector<Action>& actions) {
+  if (options_.show) options_.show(actions);
   if (options_.is_dry_run) {
-    print(actions);
+    if (!options_.show) print(actions);
     return {};
   }
   parts_.cloud->set_deadline(SteadyClock::now() + parts_.config.api.run_timeout);
@@ -193,7 +201,11 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
               .serial_dir = options_.state_dir.empty() ? "" : options_.state_dir + "/serial",
               .should_stop = [this] { return should_stop(); },
               .asked = {},
-              .served = {}};
+              .served = {},
+              .tell =
+                  [this](std::vector<Event> events) {
+                    if (lock_) historian_.tell(std::move(events));
+                  }};
   const ActReport acted = act(actor, actions);
   for (const Action& action : actions) status_.remember(shot_.now, action);
   // Something was not as it looked: the next look is a full one.
@@ -296,6 +308,17 @@ void Loop::load_memory() {
     return;
   }
   memory_ = std::move(*memory);
+}
+
+/// What an admin wants now; what cannot be read is as it was.
+void Loop::read_pauses() {
+  if (options_.state_dir.empty()) return;
+  auto pauses = load_pauses(options_.state_dir);
+  if (pauses)
+    shot_.pauses = std::move(*pauses);
+  else
+    log_.warning("pauses_not_read",
+                 {{"why", pauses.error().what}, {"then", "what was paused stays paused"}});
 }
 
 void Loop::save() {

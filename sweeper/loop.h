@@ -9,6 +9,7 @@
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
+#include "sweeper/historian.h"
 #include "sweeper/http_server.h"
 #include "sweeper/leaks.h"
 #include "sweeper/memory.h"
@@ -33,6 +34,8 @@ struct LoopOptions {
   std::optional<std::chrono::seconds> interval{};  ///< instead of the config's
   std::string state_dir{};
   std::optional<uid_t> slurm_user{};  ///< to whom files may belong that we believe
+  /// Gets what was decided; with it a dry run prints nothing.
+  std::function<void(const std::vector<Action>&)> show{};
 };
 
 /// What SIGHUP brings: a new config and a cloud for it, or why not.
@@ -71,6 +74,7 @@ class Loop {
   enum class Wake { Time, Stop };
 
   void load_memory();
+  void read_pauses();
   void save();
   void publish();
   void keep_serving();
@@ -106,6 +110,7 @@ class Loop {
   std::size_t waiting_ = 0;  ///< requests that wait for their turn
   TimePoint last_good_{};    ///< the last round that was complete, or passive
   std::string saved_memory_{};
+  Historian historian_;
   std::optional<FileLock> lock_{};
   bool is_stopping_ = false;
   bool wants_reload_ = false;

@@ -26,12 +26,19 @@ std::string host_of(const std::string& listen) {
   return host;
 }
 
+/// Empty if there is none, or it is not for us: then the sweeper says no.
+std::string load_token(const std::string& path) {
+  constexpr std::size_t kMostToken = 4096;
+  if (path.empty()) return {};
+  const auto text = read_small_file(path, kMostToken);
+  return text ? text->substr(0, text->find_first_of(" \t\r\n")) : std::string{};
+}
+
 Result<std::string> ask_port(const Config& config) {
   const std::string& listen = config.sweeper.listen;
   if (listen.empty() || listen == "off") return Error{ErrorKind::NotFound, "sweeper.listen is off"};
-  auto http = make_curl_http({.max_in_flight = 1,
-                              .connect_timeout = kPatience,
-                              .plain_http_hosts = {host_of(listen)}});
+  auto http = make_curl_http(
+      {.max_in_flight = 1, .connect_timeout = kPatience, .plain_http_hosts = {host_of(listen)}});
   if (!http) return std::move(http).error();
   Result<std::string> answer = Error{ErrorKind::Retry, "no answer"};
   (*http)->send({.method = "GET",
@@ -39,7 +46,7 @@ Result<std::string> ask_port(const Config& config) {
                  .headers = {},
                  .body = {},
                  .timeout = kPatience,
-                 .bearer = {}},
+                 .bearer = load_token(config.sweeper.listen_token_file)},
                 [&](Result<HttpResponse> got) {
                   if (!got)
                     answer = std::move(got).error();

@@ -102,7 +102,10 @@ enum class Fate {
 /// And what becomes of it.
 [[nodiscard]] std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate);
 
-/// The nodeset does not boot.
+/// An admin cancelled its request: "no VMs: request j12-x was cancelled by ann; held, …".
+[[nodiscard]] std::string note_cancelled(std::string_view why, Fate fate);
+
+/// The nodeset does not boot, or an admin has paused it.
 [[nodiscard]] std::string note_stopped(std::string_view nodeset, std::string_view why);
 
 /// A running job lost VMs.

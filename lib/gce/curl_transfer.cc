@@ -167,6 +167,11 @@ Result<HttpResponse> finish(Transfer& transfer, CURLcode code) {
   curl_header* flavor = nullptr;
   if (curl_easy_header(handle, "Metadata-Flavor", 0, CURLH_HEADER, -1, &flavor) == CURLHE_OK)
     response.metadata_flavor = flavor->value;
+  curl_header* date = nullptr;
+  if (curl_easy_header(handle, "Date", 0, CURLH_HEADER, -1, &date) == CURLHE_OK) {
+    const time_t seconds = curl_getdate(date->value, nullptr);
+    if (seconds > 0) response.date = std::chrono::sys_seconds{std::chrono::seconds{seconds}};
+  }
   return response;
 }
 

@@ -28,6 +28,7 @@ struct HttpResponse {
   std::string content_type{};
   std::string metadata_flavor{};
   std::optional<std::chrono::milliseconds> retry_after{};
+  std::optional<std::chrono::sys_seconds> date{};  ///< the server's clock
 };
 
 class HttpClient {

@@ -59,6 +59,14 @@ std::int64_t JsonView::number(std::string_view key, std::int64_t otherwise) cons
   return otherwise;
 }
 
+double JsonView::real(std::string_view key, double otherwise) const {
+  const nlohmann::json* found = find(key);
+  if (found == nullptr) return otherwise;
+  if (found->is_number()) return found->get<double>();
+  JsonView(found, this, key, kNoIndex).fail("a number");
+  return otherwise;
+}
+
 bool JsonView::flag(std::string_view key, bool otherwise) const {
   const nlohmann::json* found = find(key);
   if (found == nullptr) return otherwise;

@@ -27,6 +27,7 @@ class JsonView {
   [[nodiscard]] std::string text(std::string_view key) const;
   /// Google writes 64-bit numbers as strings; both are taken.
   [[nodiscard]] std::int64_t number(std::string_view key, std::int64_t otherwise = 0) const;
+  [[nodiscard]] double real(std::string_view key, double otherwise = 0) const;
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
   /// An empty view if it is not there.
   [[nodiscard]] JsonView object(std::string_view key) const;
@@ -45,6 +46,22 @@ class JsonView {
       const JsonView view(&item, &list, {}, index++);
       if (!item.is_object()) return view.fail("an object");
       each(view);
+    }
+  }
+
+  /// Calls `each(text)` for the texts of an array.
+  template <class Each>
+  void texts(std::string_view key, const Each& each) const {
+    const nlohmann::json* array = find(key);
+    if (array == nullptr) return;
+    const JsonView list(array, this, key, kNoIndex);
+    if (!array->is_array()) return list.fail("an array");
+    std::size_t index = 0;
+    for (const auto& item : *array) {
+      const auto* text = item.template get_ptr<const std::string*>();
+      if (text == nullptr) return JsonView(&item, &list, {}, index).fail("a string");
+      ++index;
+      each(*text);
     }
   }
 

@@ -421,12 +421,16 @@ Result<std::unique_ptr<Cloud>> open_cloud(const CloudSettings& settings,
       settings, *std::move(endpoint), *std::move(credentials), std::move(http)));
 }
 
-Result<std::unique_ptr<Cloud>> open_cloud(const CloudSettings& settings) {
+Result<std::unique_ptr<HttpClient>> make_cloud_http(const CloudSettings& settings) {
   CurlSettings curl{.max_in_flight = settings.max_in_flight,
                     .plain_http_hosts = {"169.254.169.254", "metadata.google.internal"}};
   if (const auto metadata = parse_origin("http://" + metadata_host()))
     curl.plain_http_hosts.push_back(metadata->host);
-  auto http = make_curl_http(std::move(curl));
+  return make_curl_http(std::move(curl));
+}
+
+Result<std::unique_ptr<Cloud>> open_cloud(const CloudSettings& settings) {
+  auto http = make_cloud_http(settings);
   if (!http) return std::move(http.error());
   return open_cloud(settings, *std::move(http));
 }

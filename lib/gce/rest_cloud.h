@@ -27,6 +27,9 @@ struct CloudSettings {
   std::optional<uid_t> slurm_user{};  ///< whose key files root believes, too
 };
 
+/// libcurl with what such a cloud may talk to.
+[[nodiscard]] Result<std::unique_ptr<HttpClient>> make_cloud_http(const CloudSettings& settings);
+
 /// On libcurl. Invalid: an endpoint that is neither https nor http to loopback, a key file that
 /// cannot be read or that others may write.
 [[nodiscard]] Result<std::unique_ptr<Cloud>> open_cloud(const CloudSettings& settings);

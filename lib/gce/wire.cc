@@ -4,6 +4,7 @@
 #include "lib/core/duration.h"
 #include "lib/gce/json_view.h"
 #include "lib/gce/urls.h"
+#include "lib/gce/wire_document.h"
 
 #include <fmt/format.h>
 
@@ -18,20 +19,6 @@ using nlohmann::json;
 
 /// Characters of a group's baseInstanceName.
 constexpr std::size_t kMaxBaseName = 58;
-
-/// Parses and reads a whole document with `read(view)`.
-template <class T, class Read>
-Result<T> parse_document(std::string_view text, const Read& read) {
-  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded())
-    return Error{ErrorKind::Internal,
-                 fmt::format("the reply is not JSON ({} bytes)", text.size()),
-                 "BAD_REPLY"};
-  std::optional<Error> error;
-  T value = read(JsonView(document, error));
-  if (error) return *std::move(error);
-  return value;
-}
 
 std::optional<TimePoint> read_time(const JsonView& view, std::string_view key) {
   const std::string text = view.text(key);

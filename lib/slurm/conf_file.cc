@@ -158,7 +158,8 @@ class Parser {
     const std::string_view rest = take_space(line);
     if (!rest.empty()) {
       const std::size_t end = std::min(rest.find_first_of(kSpace), rest.size());
-      complain(place, fmt::format("'{}' is no Key=Value", rest.substr(0, std::min<std::size_t>(end, 80))));
+      complain(place,
+               fmt::format("'{}' is no Key=Value", rest.substr(0, std::min<std::size_t>(end, 80))));
     }
     if (!pairs.empty()) keep(pairs, place);
   }

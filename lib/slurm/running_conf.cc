@@ -24,8 +24,8 @@ using Values = std::map<std::string, std::string>;
 
 template <class Number>
 std::string to_number(Number value) {
-  const bool is_infinite = value == std::numeric_limits<Number>::max() ||
-                           static_cast<std::uint64_t>(value) == INFINITE;
+  const bool is_infinite =
+      value == std::numeric_limits<Number>::max() || static_cast<std::uint64_t>(value) == INFINITE;
   return is_infinite ? "INFINITE" : std::to_string(value);
 }
 

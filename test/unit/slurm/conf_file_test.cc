@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/slurm/conf_file.h"
+
 #include "test/support/catch.h"
 
 #include <map>
@@ -85,7 +86,8 @@ TEST_CASE("slurm.conf: included files have places of their own", "[slurm]") {
 }
 
 TEST_CASE("slurm.conf: a file that includes itself ends", "[slurm]") {
-  const SlurmConf conf = parse("Include self.conf\n", {{"/etc/slurm/self.conf", "A=1\nInclude self.conf\n"}});
+  const SlurmConf conf =
+      parse("Include self.conf\n", {{"/etc/slurm/self.conf", "A=1\nInclude self.conf\n"}});
   REQUIRE(conf.problems.size() == 1);
   CHECK(conf.problems[0].what == "too many files that include each other");
 }

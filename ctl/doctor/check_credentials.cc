@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The key file, the token, and whether the API is to be reached at all.
+#include "ctl/doctor/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sys/stat.h>
+
+namespace flex::doctor {
+namespace {
+
+void check_key_file(const Facts& facts, Findings& findings) {
+  const FileFacts& file = facts.cloud.key_file;
+  if (!file.exists) return;
+  const auto& user = facts.slurm.slurm_user;
+  const Place place = yaml_place(facts, "credentials");
+  const bool can_read = !user || *user == 0 || (file.mode & S_IROTH) != 0 ||
+                        (file.owner == *user && (file.mode & S_IRUSR) != 0) ||
+                        (file.mode & S_IRGRP) != 0;
+  if (!can_read)
+    findings.push_back(
+        {.id = "credentials.owner",
+         .what = fmt::format(
+             "SlurmUser {} cannot read {}", facts.slurm.slurm_user_name, file.path),
+         .why = "all programs run as SlurmUser, and get no token without it",
+         .fix = "give the file to SlurmUser, mode 0600",
+         .place = place,
+         .hints = {fmt::format("chown {} {}", facts.slurm.slurm_user_name, file.path)}});
+  if ((file.mode & S_IROTH) != 0)
+    findings.push_back({.id = "credentials.mode",
+                        .severity = Severity::Warning,
+                        .what = fmt::format("{} may be read by everybody", file.path),
+                        .why = "whoever has the key can make and delete VMs in your project",
+                        .fix = "take that right away: mode 0600",
+                        .place = place,
+                        .hints = {fmt::format("chmod 0600 {}", file.path)}});
+}
+
+void check_token(const Facts& facts, const Error& error, Findings& findings) {
+  const bool is_unreachable = error.code == "HTTP_FAILED";
+  findings.push_back(
+      {.id = is_unreachable ? "api.unreachable" : "credentials.token",
+       .what = error.what,
+       .why = "without a token nothing can be asked of Google; nothing of the project was checked",
+       .fix = is_unreachable
+                  ? "see that this machine reaches the address, directly or through https_proxy"
+                  : "name a key file with 'credentials:', or give this VM a service account",
+       .place = yaml_place(facts, "credentials"),
+       .hints = {"credentials: /etc/slurm/flex-start-key.json"}});
+}
+
+/// Errors that are the same for every call.
+void check_api(const Facts& facts, const Error& error, Findings& findings) {
+  const bool is_disabled = error.code == "accessNotConfigured" || error.code == "SERVICE_DISABLED";
+  const bool is_unreachable = error.kind == ErrorKind::Retry;
+  if (is_disabled)
+    findings.push_back({.id = "api.disabled",
+                        .what = error.what,
+                        .why = "no call is answered before the Compute Engine API is enabled",
+                        .fix = "enable it",
+                        .place = yaml_place(facts, "project"),
+                        .hints = {"gcloud services enable compute.googleapis.com"}});
+  else if (is_unreachable)
+    findings.push_back(
+        {.id = "api.unreachable",
+         .what = error.what,
+         .why = "no VM can be asked for; nothing of the project was checked",
+         .fix = "see that this machine reaches the endpoint, directly or through https_proxy",
+         .place = yaml_place(facts, "api.endpoint"),
+         .hints = {fmt::format("curl -sS {}/compute/v1/projects", facts.yaml.config().api.endpoint)}});
+}
+
+}  // namespace
+
+void check_credentials(const Facts& facts, Findings& findings) {
+  const CloudLook& cloud = facts.cloud;
+  if (!facts.yaml.is_good()) return;
+  if (!cloud.credentials_error.empty()) {
+    findings.push_back({.id = "credentials.file",
+                        .what = cloud.credentials_error,
+                        .why = "no program gets a token without it",
+                        .fix = "name a key file that can be read, or 'auto'",
+                        .place = yaml_place(facts, "credentials"),
+                        .hints = {"credentials: auto"}});
+    return;
+  }
+  check_key_file(facts, findings);
+  if (!cloud.not_opened.empty())
+    findings.push_back({.id = "api.endpoint",
+                        .what = cloud.not_opened,
+                        .why = "no call can be made",
+                        .fix = "correct api.endpoint",
+                        .place = yaml_place(facts, "api.endpoint")});
+  if (cloud.token && !*cloud.token) return check_token(facts, cloud.token->error(), findings);
+  if (cloud.region && !*cloud.region) check_api(facts, cloud.region->error(), findings);
+}
+
+}  // namespace flex::doctor

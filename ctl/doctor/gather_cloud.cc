@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What Compute Engine says: first whether it talks to us at all, then everything side by side.
+#include "ctl/doctor/gather.h"
+#include "lib/core/program.h"
+#include "lib/gce/credentials.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+namespace flex::doctor {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string key_path(const std::string& credentials) {
+  if (credentials == "metadata") return {};
+  return credentials == "auto" ? environment("GOOGLE_APPLICATION_CREDENTIALS") : credentials;
+}
+
+std::string cluster_of(const Facts& facts) {
+  const std::string& named = facts.yaml.config().cluster;
+  if (!named.empty()) return named;
+  return facts.slurm.conf ? facts.slurm.conf->get("ClusterName") : std::string{};
+}
+
+CloudSettings settings_of(const Facts& facts) {
+  const Config& config = facts.yaml.config();
+  return {.endpoint = config.api.endpoint,
+          .project = config.project,
+          .region = config.region,
+          .credentials = config.credentials,
+          .max_in_flight = config.api.max_in_flight,
+          .call_timeout = std::min<Seconds>(config.api.call_timeout, 10s),
+          .run_timeout = 30s,
+          // A doctor tells that a call fails rather than try for long.
+          .retry = {.limit = 3},
+          .slurm_user = facts.slurm.slurm_user};
+}
+
+/// All that the config names.
+struct Names {
+  std::set<std::string> zones{};
+  std::set<std::string> templates{};
+  bool has_placement = false;
+  bool has_loose = false;
+};
+
+Names names_in(const Config& config) {
+  Names names;
+  for (const NodesetConfig& nodeset : config.nodesets) {
+    names.zones.insert(nodeset.zones.begin(), nodeset.zones.end());
+    names.templates.insert(nodeset.instance_template);
+    names.has_placement |= nodeset.placement.is_wanted();
+    names.has_loose |= nodeset.mode == Mode::BulkInsert;
+    for (const StockoutStep& step : nodeset.on_stockout) {
+      names.zones.insert(step.zones.begin(), step.zones.end());
+      if (!step.instance_template.empty()) names.templates.insert(step.instance_template);
+      names.has_loose |= step.mode == Mode::BulkInsert;
+    }
+  }
+  return names;
+}
+
+/// False: it is of no use to ask for more.
+bool ask_first(CloudFacts& cloud, CloudLook& look) {
+  cloud.fetch_token([&](Result<Done> answer) {
+    look.token = std::move(answer);
+    if (!*look.token) return;
+    cloud.fetch_region([&](Result<RegionFacts> region) { look.region = std::move(region); });
+  });
+  cloud.run();
+  look.clock_skew = cloud.clock_skew();
+  if (!look.token || !*look.token || !look.region) return false;
+  if (*look.region) return true;
+  const Error& error = look.region->error();
+  return error.kind != ErrorKind::Retry && error.code != "accessNotConfigured" &&
+         error.code != "SERVICE_DISABLED";
+}
+
+void ask_templates(CloudFacts& cloud, const Names& names, CloudLook& look) {
+  for (const std::string& given : names.templates)
+    cloud.fetch_template(given, [&, given](Result<TemplateFacts> answer) {
+      const std::string type = answer ? answer->machine_type : std::string{};
+      look.templates.emplace(given, std::move(answer));
+      if (type.empty()) return;
+      for (const std::string& zone : names.zones)
+        cloud.fetch_machine_type(zone, type, [&look, zone, type](Result<MachineTypeFacts> found) {
+          look.machine_types.emplace(std::pair{zone, type}, std::move(found));
+        });
+    });
+}
+
+void ask_groups(CloudFacts& cloud, const std::string& cluster, CloudLook& look) {
+  if (cluster.empty()) return;
+  cloud.fetch_groups(cluster_name_prefix(cluster),
+                     [&cloud, &look, cluster](const Result<std::vector<Group>>& groups) {
+                       if (!groups) return;
+                       for (const Group& group : *groups) {
+                         if (!owned_nodeset(group.description, cluster)) continue;
+                         cloud.fetch_group_errors(
+                             group.name, [&look](const Result<std::vector<std::string>>& errors) {
+                               if (errors)
+                                 look.group_errors.insert(
+                                     look.group_errors.end(), errors->begin(), errors->end());
+                             });
+                       }
+                     });
+}
+
+void ask_rest(CloudFacts& cloud, const Facts& facts, CloudLook& look) {
+  const Names names = names_in(facts.yaml.config());
+  cloud.fetch_project([&](Result<ProjectFacts> answer) { look.project = std::move(answer); });
+  for (const std::string& zone : names.zones)
+    cloud.fetch_zone(zone, [&look, zone](Result<ZoneFacts> answer) {
+      look.zones.emplace(zone, std::move(answer));
+    });
+  ask_templates(cloud, names, look);
+  ask_groups(cloud, cluster_of(facts), look);
+  const std::string& region = facts.yaml.config().region;
+  const auto probes =
+      permission_probes({.region = region,
+                         .zone = names.zones.empty() ? region + "-a" : *names.zones.begin(),
+                         .has_placement = names.has_placement,
+                         .has_loose = names.has_loose,
+                         .has_writes = !facts.is_read_only});
+  for (const Probe& probe : probes)
+    cloud.probe(probe, [&look, probe](Result<Done> answer) {
+      look.probes.emplace_back(probe, std::move(answer));
+    });
+  cloud.run();
+}
+
+}  // namespace
+
+void gather_cloud(Facts& facts, const Progress& progress) {
+  CloudLook& look = facts.cloud;
+  const Config& config = facts.yaml.config();
+  look.key_file = look_at(key_path(config.credentials));
+  const auto credentials = load_credentials(config.credentials, facts.slurm.slurm_user);
+  if (!credentials) {
+    look.credentials_error = credentials.error().what;
+    return;
+  }
+  if (facts.is_offline) return;
+  look.was_asked = true;
+  progress("credentials and region");
+  const auto cloud = open_cloud_facts(settings_of(facts));
+  if (!cloud) {
+    look.not_opened = cloud.error().what;
+    return;
+  }
+  if (!ask_first(**cloud, look)) return;
+  progress("templates, zones, permissions");
+  ask_rest(**cloud, facts, look);
+  // They come as they are answered.
+  std::sort(look.probes.begin(), look.probes.end(), [](const auto& one, const auto& other) {
+    return one.first.permission < other.first.permission;
+  });
+}
+
+Facts gather(const GatherOptions& options, const Progress& progress) {
+  Facts facts{.is_offline = options.is_offline,
+              .is_read_only = options.is_read_only,
+              .now = std::chrono::floor<Seconds>(std::chrono::system_clock::now())};
+  progress("slurm.conf");
+  gather_slurm_conf(facts);
+  const auto slurmctld = options.is_offline || !facts.slurm.conf ? nullptr : ask_slurmctld();
+  progress("flex-start.yaml");
+  gather_yaml(options.config_file, facts);
+  if (facts.yaml.is_good()) gather_cloud(facts, progress);
+  if (slurmctld) {
+    progress("slurmctld");
+    slurmctld->finish(facts.slurm);
+  }
+  if (facts.yaml.is_good() && !options.is_offline) gather_state(facts);
+  return facts;
+}
+
+}  // namespace flex::doctor
