@@ -259,12 +259,12 @@ def test_slurmctld_takes_what_slurm_conf_prints(ctl, build):
     programs = {key: ctl.cluster.dir / "bin" / name for key, name in
                 (("ResumeProgram", "flex-resume"), ("SuspendProgram", "flex-suspend"),
                  ("ResumeFailProgram", "flex-resume-fail"))}
-    text = [f"{line.partition('=')[0]}={programs[line.partition('=')[0]]}" if line.partition("=")[0] in programs else line
-            for line in text]
+    # Where they are here, not where they would be installed.
+    text = [f"{key}={programs.get(key, value)}" for key, _, value in (line.partition("=") for line in text)]
     with Cluster([], build=build, emulator=None, programs={}, slurm_extra=text, name="printed") as other:
         nodes = other.scontrol("show", "node", "plan-3")
         assert "CLOUD" in nodes and "POWERED_DOWN" in nodes
         partition = other.scontrol("show", "partition", "rest")
         assert "MaxTime=6-23:45:00" in partition and "OverSubscribe=EXCLUSIVE" in partition
         log = other.log("slurmctld.log")
-        assert not re.search(r"(?i)error: .*(invalid|unrecognized|parse)", log), log
+        assert not re.search(r"(?i)unrecognized key|pars(e|ing) error|invalid (node|partition)", log), log
