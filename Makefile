@@ -3,6 +3,9 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
+# Where ccache is installed meson uses it: what 'make build' has compiled, 'make test-packages' need not.
+export CCACHE_DIR ?= $(abspath $(BUILD))/ccache
+export CCACHE_NOHASHDIR = 1
 
 .PHONY: all setup build demo test test-slurm-versions test-packages deb check format tidy sanitize fuzz bench bench-build soak install clean help
 

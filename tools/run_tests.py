@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SUITES = ("unit", "functional", "cluster")
+SUITES = ("unit", "functional", "packaging", "cluster")
 
 
 def meson_tests(build):
@@ -146,7 +146,7 @@ def run(build, name, cmd, env, timeout, mark):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", type=Path)
-    parser.add_argument("--suite", action="append", default=[], help="unit, functional, cluster (default: all)")
+    parser.add_argument("--suite", action="append", default=[], help="unit, functional, packaging, cluster (default: all)")
     parser.add_argument("--test", action="append", default=[], help="a test by its name, also beside --suite")
     parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1,
                         help="cluster tests side by side: they mostly wait (default: one more than there are cores)")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The status page: index.html as it was when we were built. It is one file that loads nothing but
-// /status.json.
+// The status page: the parts in this directory as one file, made when we are built. It loads
+// nothing but /status.json.
 #pragma once
 
 #include <string_view>
