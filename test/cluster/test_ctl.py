@@ -233,6 +233,21 @@ def test_resume_ends_the_pause_and_the_sweeper_leaves_it_so(ctl):
     ctl("pause", "nowhere", code=2)
 
 
+def test_a_pause_outlives_the_power_down_of_a_node_that_was_up(ctl):
+    """Powering down takes the drain away: it comes back, and no job gets the node in between."""
+    ctl.wait(lambda now: now.state(ctl.jobs["runs"]) == "COMPLETED", 120, "a job to have run")
+    ctl("pause", "runs")
+    job = ctl.submit("runs")
+    before = ctl.seq()
+    ctl.wait(lambda now: all({"POWERED_DOWN", "DRAIN"} <= now.words(node) and "POWERING_DOWN" not in now.words(node)
+                             for node in ("runs-0", "runs-1")), 120, "both nodes to be off and drained")
+    assert ctl.now.state(job) == "PENDING"
+    assert not [call for call in ctl.writes(before) if call["method"].endswith("resizeRequests.insert")
+                and "runs-" in str(call["body"])]
+    ctl("resume", "runs")
+    ctl.wait(lambda now: now.state(job) in ("CONFIGURING", "RUNNING", "COMPLETED"), 120, "the job to go on")
+
+
 # Sweep
 
 def test_sweep_beside_the_daemon_only_looks(ctl):

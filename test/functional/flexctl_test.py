@@ -4,6 +4,7 @@
 
 Usage: flexctl_test.py FLEXCTL SOURCE_ROOT
 """
+import http.server
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -201,6 +203,40 @@ def status_of_some_nodesets_and_as_json(scratch):
     assert flexctl(*words, "status", "--watch=0").returncode == 2
 
 
+class Sweeper(http.server.BaseHTTPRequestHandler):
+    """What a sweeper serves; a token is needed."""
+
+    def do_GET(self):
+        is_good = self.path == "/status.json" and self.headers.get("Authorization") == "Bearer s3cret"
+        self.send_response(200 if is_good else 401)
+        self.end_headers()
+        self.wfile.write(self.server.status if is_good else b"no")
+
+    def log_message(self, *_):
+        pass
+
+
+@in_scratch
+def status_asks_the_sweeper_s_port_where_its_file_is_not_for_us(scratch):
+    config = site(scratch)[1]
+    with http.server.HTTPServer(("127.0.0.1", 0), Sweeper) as server:
+        server.status = (scratch / "state/status.json").read_bytes()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (scratch / "state/status.json").unlink()
+        token = scratch / "token"
+        token.write_text("s3cret\n")
+        token.chmod(0o600)
+        text = config.read_text().replace("'off'", f"'127.0.0.1:{server.server_port}', listen_token_file: {token}")
+        config.write_text(text)
+        done = flexctl("--config", config, "status", "few", "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["source"]["from"] == "http"
+        token.write_text("wrong")
+        done = flexctl("--config", config, "status")
+        assert done.returncode == 1 and "401" in done.stderr, done.stderr
+        server.shutdown()
+
+
 class Screen:
     """A program on a terminal of its own."""
 
@@ -382,6 +418,7 @@ TESTS = [
     status_is_whole_lines_in_a_pipe_without_colours,
     status_says_loudly_what_is_wrong_and_fails,
     status_of_some_nodesets_and_as_json,
+    status_asks_the_sweeper_s_port_where_its_file_is_not_for_us,
     status_fits_a_terminal,
     watch_draws_in_place_and_gives_the_screen_back,
     slurm_conf_follows_the_release_and_needs_no_slurm,
