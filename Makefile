@@ -3,8 +3,11 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
+# Where ccache is installed meson uses it: what 'make build' has compiled, 'make test-packages' need not.
+export CCACHE_DIR ?= $(abspath $(BUILD))/ccache
+export CCACHE_NOHASHDIR = 1
 
-.PHONY: all setup build demo test test-slurm-versions check format tidy sanitize fuzz bench bench-build soak install clean help
+.PHONY: all setup build demo test test-slurm-versions test-packages deb check format tidy sanitize fuzz bench bench-build soak install clean help
 
 all: build
 
@@ -13,6 +16,8 @@ help:
 	@echo "make test     all tests, on a real slurmctld"
 	@echo "make check    format, clang-tidy, sanitizers, a minute of fuzzing for each parser"
 	@echo "make test-slurm-versions  the build, tests and demo on Slurm 24.11 and 26.05, in chroots; SUITES=, TESTS="
+	@echo "make deb      Debian packages in build-deb/, for this machine's Slurm"
+	@echo "make test-packages  they are installed, followed by README to a first job, and removed, in a bare Debian"
 	@echo "make soak     ten minutes of random trouble for a whole cluster; SEED=, MINUTES="
 	@echo "make bench    time, calls and memory of flex-resume and flex-suspend"
 	@echo "make install  PREFIX=$(PREFIX)"
@@ -40,6 +45,17 @@ test-slurm-versions:
 	@tools/setup.sh chroot
 	@python3 tools/test_slurm_versions.py $(SUITES:%=--suite %) $(TESTS:%=--test %) $(if $(CHROOTS),--directory $(CHROOTS)) \
 	  $(if $(MIRROR),--mirror $(MIRROR)) $(if $(JOBS),--jobs $(JOBS))
+
+deb:
+	@tools/setup.sh deb
+	@python3 tools/build_deb.py $(if $(JOBS),--jobs $(JOBS))
+
+# In a bare Debian of its own, like test-slurm-versions.
+test-packages:
+	@tools/setup.sh deb
+	@tools/setup.sh chroot
+	@python3 tools/test_packages.py $(if $(CHROOTS),--directory $(CHROOTS)) $(if $(MIRROR),--mirror $(MIRROR)) \
+	  $(if $(JOBS),--jobs $(JOBS))
 
 check: format tidy sanitize fuzz
 
@@ -80,4 +96,4 @@ install: build
 	@meson install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-release $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-release $(BUILD)-fuzz build-deb

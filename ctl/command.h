@@ -24,4 +24,20 @@ void add_doctor(CLI::App& app, Command& command);
 /// `flexctl import`: a neighbour's file to flex-start.yaml.
 void add_import(CLI::App& app, Command& command);
 
+/// `flexctl cancel`: a request that waits.
+void add_cancel(CLI::App& app, Command& command);
+/// `flexctl pause` and `flexctl resume`: the breaker of a nodeset.
+void add_pause(CLI::App& app, Command& command);
+void add_resume(CLI::App& app, Command& command);
+/// `flexctl sweep --once`.
+void add_sweep(CLI::App& app, Command& command);
+/// `flexctl plan`: what would be asked of Google.
+void add_plan(CLI::App& app, Command& command);
+/// `flexctl slurm-conf`: what slurm.conf needs.
+void add_slurm_conf(CLI::App& app, Command& command);
+/// `flexctl completion`: for shells. To be added last.
+void add_completion(CLI::App& app, Command& command);
+/// `flexctl status`: nodesets, requests and VMs as the sweeper sees them.
+void add_status(CLI::App& app, Command& command);
+
 }  // namespace flex

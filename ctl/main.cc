@@ -27,8 +27,16 @@ int main(int argc, char** argv) {
                           "Looks after slurm-flex-start: see flexctl COMMAND --help",
                           [&](CLI::App& app) {
                             app.require_subcommand(1);
+                            flex::add_status(app, command);
+                            flex::add_plan(app, command);
+                            flex::add_cancel(app, command);
+                            flex::add_pause(app, command);
+                            flex::add_resume(app, command);
+                            flex::add_sweep(app, command);
+                            flex::add_slurm_conf(app, command);
                             flex::add_doctor(app, command);
                             flex::add_import(app, command);
+                            flex::add_completion(app, command);
                           });
   if (parsed.exit_code) return *parsed.exit_code;
   const auto log = open_own_log(parsed.options);

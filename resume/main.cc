@@ -11,6 +11,7 @@
 #include "lib/slurm/hostlist.h"
 #include "resume/apply.h"
 #include "resume/demand.h"
+#include "resume/events.h"
 #include "resume/plan.h"
 #include "resume/request.h"
 #include "resume/turn.h"
@@ -23,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flex {
@@ -74,36 +76,59 @@ Result<std::vector<Job>> load_jobs_for(Scheduler& scheduler,
 }
 
 /// How many wait for their turn, as the sweeper says.
-std::size_t count_waiting(const Config& config, Scheduler& scheduler) {
-  const auto state_dir = find_state_dir(config, scheduler);
+std::size_t count_waiting(Session& session) {
+  auto state_dir = find_state_dir(session.config, *session.scheduler);
   if (!state_dir) return 0;
-  return load_queue(*state_dir, SystemClock{}.now(), config.sweeper.interval);
+  session.state_dir = std::move(*state_dir);
+  return load_queue(session.state_dir, SystemClock{}.now(), session.config.sweeper.interval);
 }
+
+/// What the history is told, as soon as it has happened.
+struct Teller {
+  const Session& session;
+  const Log& log;
+
+  [[nodiscard]] static Event now() {
+    Event event;
+    event.when = SystemClock{}.now();
+    event.program = "flex-resume";
+    return event;
+  }
+
+  void tell(const std::vector<Event>& events) const {
+    keep_in_history(session.state_dir, events, log);
+  }
+
+  /// What was asked for, and what was refused.
+  void tell(const std::vector<RequestOutcome>& outcomes,
+            const std::vector<Refusal>& refusals) const {
+    std::vector<Event> events;
+    for (const RequestOutcome& outcome : outcomes) events.push_back(event_of(now(), outcome));
+    for (const Refusal& refusal : refusals) events.push_back(event_of(now(), refusal));
+    tell(events);
+  }
+};
 
 /// Past those who wait, or beyond what the region takes, nothing is asked for: the sweeper does so
 /// when the turn has come.
-void leave_to_sweeper(const Config& config,
-                      const FleetView& fleet,
+void leave_to_sweeper(const FleetView& fleet,
                       std::size_t waiting,
+                      const Demand& demand,
                       ResumePlan& plan,
-                      const Log& log) {
+                      const Teller& teller) {
   const std::size_t active = count_active_requests(fleet);
-  const std::size_t most = config.api.max_active_requests;
+  const std::size_t most = teller.session.config.api.max_active_requests;
   const std::size_t room = waiting > 0 || active >= most ? 0 : most - active;
   const std::vector<NodeName> left = leave_beyond(plan, room);
   if (left.empty()) return;
-  log.info("left_to_sweeper",
-           {{"nodes", fold_hostlist(left)},
-            {"n", left.size()},
-            {"why",
-             waiting > 0 ? fmt::format("{} wait for their turn already", waiting)
-                         : fmt::format("{} of {} requests are in use", active, most)},
-            {"then", "the sweeper asks, longest waiting first"}});
-}
-
-/// Google has no room for the request, or the nodeset for the nodes: no failure.
-bool waits_for_turn(const Error& error) {
-  return is_active_requests_quota(error) || is_max_nodes(error);
+  const std::string why = waiting > 0 ? fmt::format("{} wait for their turn already", waiting)
+                                      : fmt::format("{} of {} requests are in use", active, most);
+  teller.log.info("left_to_sweeper",
+                  {{"nodes", fold_hostlist(left)},
+                   {"n", left.size()},
+                   {"why", why},
+                   {"then", "the sweeper asks, longest waiting first"}});
+  teller.tell(left_events(Teller::now(), demand, left, why));
 }
 
 void log_outcomes(const Log& log, const std::vector<RequestOutcome>& outcomes) {
@@ -173,6 +198,23 @@ void log_plan(const Log& log, const Demand& demand, const ResumePlan& plan) {
   }
 }
 
+/// Nodes whose job is gone.
+bool release(const std::vector<NodeName>& unwanted, const Teller& teller) {
+  if (!release_unwanted(*teller.session.scheduler, unwanted, teller.log)) return false;
+  if (!unwanted.empty())
+    teller.tell(
+        {given_back_event(Teller::now(), 0, unwanted, "the job that asked for this node is gone")});
+  return true;
+}
+
+bool give_back(const SlurmReport& report, const Teller& teller) {
+  const bool ok = apply_to_slurm(*teller.session.scheduler, report, teller.log);
+  Event like = Teller::now();
+  if (!ok) like.more["result"] = "failed";
+  teller.tell(given_back_events(like, report.plan.refusals, report.outcomes));
+  return ok;
+}
+
 int resume(const Options& options, const ResumeFile& file, const Log& log) {
   const auto started = std::chrono::steady_clock::now();
   bool ok = true;
@@ -190,12 +232,13 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   std::size_t waiting = 0;
   auto jobs_coming = std::async(std::launch::async, [&] {
     auto loaded = load_jobs_for(*session->scheduler, request, *nodes);
-    if (loaded) waiting = count_waiting(session->config, *session->scheduler);
+    if (loaded) waiting = count_waiting(*session);
     return loaded;
   });
   const FleetView fleet = fetch_fleet(*session->cloud, session->config, session->cluster, *nodes);
   const Result<std::vector<Job>> jobs = jobs_coming.get();
   if (!jobs) {
+    session->state_dir = session->config.sweeper.state_dir;
     log.error("slurmctld_unreachable",
               {{"why", jobs.error().what},
                {"then", "asking for the longest run duration, without time limits"}});
@@ -206,14 +249,17 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
                                         .nodes = *nodes,
                                         .request = request ? &*request : nullptr,
                                         .jobs = jobs ? &*jobs : nullptr});
-  if (jobs) ok = release_unwanted(*session->scheduler, demand.unwanted, log) && ok;
+  const Teller teller{.session = *session, .log = log};
+  teller.tell(asked_events(Teller::now(), demand));
+  if (jobs) ok = release(demand.unwanted, teller) && ok;
   ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
   log_plan(log, demand, plan);
-  leave_to_sweeper(session->config, fleet, waiting, plan, log);
+  leave_to_sweeper(fleet, waiting, demand, plan, teller);
   std::vector<RequestOutcome> outcomes = apply_to_cloud(*session->cloud, plan);
   spare_asked(outcomes, plan.refusals);
   log_outcomes(log, outcomes);
-  if (jobs) ok = apply_to_slurm(*session->scheduler, {demand, plan, outcomes}, log) && ok;
+  teller.tell(outcomes, plan.refusals);
+  if (jobs) ok = give_back({demand, plan, outcomes}, teller) && ok;
 
   std::size_t failed = 0;
   std::size_t done = 0;

@@ -70,6 +70,12 @@ struct Ask {
   [[nodiscard]] JobId id() const { return job == nullptr ? 0 : job->id; }
 };
 
+/// How long the VMs are to live, and how that was computed.
+struct Run {
+  Seconds duration{};
+  std::string how{};
+};
+
 class Planner {
  public:
   Planner(const Config& config,
@@ -137,10 +143,12 @@ class Planner {
         is_told = !note.empty();
         if (is_told) plan_.capped.push_back({.job = ask.id(), .note = std::move(note)});
       }
+      const Run run{.duration = duration.run,
+                    .how = run_duration_text(nodeset, ask.job, route.mode)};
       if (route.mode == Mode::BulkInsert)
-        add_bulk(ask, route, duration.run);
+        add_bulk(ask, route, run);
       else
-        add_to_groups(ask, route, duration.run);
+        add_to_groups(ask, route, run);
     }
   }
 
@@ -187,7 +195,7 @@ class Planner {
     return positions;
   }
 
-  void add_bulk(const Ask& ask, const Route& route, Seconds run) {
+  void add_bulk(const Ask& ask, const Route& route, const Run& run) {
     for (std::size_t at = 0; at < ask.nodes.size(); at += kMaxRequestSize) {
       const auto begin = ask.nodes.begin() + static_cast<std::ptrdiff_t>(at);
       const auto end = ask.nodes.begin() + static_cast<std::ptrdiff_t>(
@@ -196,7 +204,7 @@ class Planner {
     }
   }
 
-  void add_bulk_call(const Ask& ask, const Route& route, Seconds run) {
+  void add_bulk_call(const Ask& ask, const Route& route, const Run& run) {
     const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
     GroupPlan group;
     group.spec.kind = GroupKind::Loose;
@@ -207,7 +215,8 @@ class Planner {
     request.way = {.attempt = options_.attempt, .step = route.step};
     request.key.attempt = options_.attempt;
     request.spec.nodes = ask.nodes;
-    request.spec.run_duration = run;
+    request.spec.run_duration = run.duration;
+    note_way(request, nodeset, route, run);
     std::string description = ownership_mark(cluster_, nodeset.name);
     if (ask.id() != 0) description += fmt::format(" job={}", ask.id());
     request.bulk = {.description = std::move(description),
@@ -216,13 +225,13 @@ class Planner {
                     .nodes = ask.nodes,
                     // A job needs all of its nodes; others are of use one by one.
                     .min_count = ask.job == nullptr ? 1 : ask.nodes.size(),
-                    .run_duration = run};
+                    .run_duration = run.duration};
     note_names(request, holdings_[ask.nodeset], {});
     group.requests.push_back(std::move(request));
     loose_.push_back(std::move(group));
   }
 
-  void add_to_groups(const Ask& ask, const Route& route, Seconds run) {
+  void add_to_groups(const Ask& ask, const Route& route, const Run& run) {
     const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
     const bool own_group = nodeset.mig_scope == MigScope::Job && ask.id() != 0;
     const std::size_t capacity = group_capacity(nodeset);
@@ -295,7 +304,7 @@ class Planner {
     return seen == view.groups.end() ? nullptr : &seen->second;
   }
 
-  void add_requests(const MigName& name, Ask ask, const Route& route, Seconds run) {
+  void add_requests(const MigName& name, Ask ask, const Route& route, const Run& run) {
     const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
     const GroupView* group_view = find_group(ask.nodeset, name);
     const bool exists = group_view != nullptr && group_view->group.has_value();
@@ -315,7 +324,8 @@ class Planner {
       const auto end = ask.nodes.begin() + static_cast<std::ptrdiff_t>(
                                                std::min(at + kMaxRequestSize, ask.nodes.size()));
       PlannedRequest request = planned(ask, {begin, end}, name, group_view, route);
-      request.spec.run_duration = run;
+      request.spec.run_duration = run.duration;
+      note_way(request, nodeset, route, run);
       note_names(request, holdings_[ask.nodeset], name);
       group.requests.push_back(std::move(request));
     }
@@ -346,6 +356,17 @@ class Planner {
     request.spec.name = request_name(request.key);
     request.spec.description = request_description(ask.id(), request.key.nodes, request.way);
     return request;
+  }
+
+  /// What there is to tell of it.
+  static void note_way(PlannedRequest& request,
+                       const NodesetConfig& nodeset,
+                       const Route& route,
+                       const Run& run) {
+    request.nodeset = nodeset.name;
+    request.mode = route.mode;
+    request.zones = route.zones;
+    request.how = run.how;
   }
 
   /// What must happen to the request's names before they can be asked for.

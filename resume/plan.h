@@ -22,7 +22,11 @@ struct PlannedRequest {
   JobId job = 0;
   RequestKey key{};  ///< what spec.name is made from, for the next attempt's name
   RequestWay way{};
-  BulkSpec bulk{};  ///< of bulkInsert
+  std::string nodeset{};
+  Mode mode = Mode::Queued;
+  std::vector<std::string> zones{};
+  std::string how{};  ///< how the run duration was computed
+  BulkSpec bulk{};    ///< of bulkInsert
   /// Entries without a VM, by group: to be deleted before their names are asked for.
   std::map<MigName, std::vector<Instance>> dead{};
   /// Names that must be free before they are asked for, by the group that still holds them (another

@@ -2,23 +2,28 @@
 // flex-suspend: Slurm's SuspendProgram. Deletes the nodes' VMs or cancels the requests that they
 // wait in, and exits. Under the name flex-resume-fail it is Slurm's ResumeFailProgram: the same,
 // and the nodes are put back to use.
+#include "lib/core/clock.h"
 #include "lib/core/job_note.h"
 #include "lib/core/log.h"
 #include "lib/core/program.h"
+#include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
 #include "suspend/apply.h"
+#include "suspend/events.h"
 #include "suspend/plan.h"
 
 #include <chrono>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace flex {
@@ -86,6 +91,43 @@ void log_outcome(const Log& log, const SuspendOutcome& outcome) {
   }
 }
 
+/// Tells the history what was taken away. Where it is kept is asked for only when something has
+/// been done.
+class Teller {
+ public:
+  Teller(Session& session, bool is_resume_fail, const std::vector<NodeName>& nodes, const Log& log)
+      : session_(session), log_(log) {
+    like_.program = is_resume_fail ? "flex-resume-fail" : "flex-suspend";
+    first_ = suspend_event(stamped(), nodes, is_resume_fail);
+  }
+
+  void tell(const SuspendOutcome& outcome) { keep(events_of(stamped(), outcome)); }
+
+  void tell_put_back(const std::vector<NodeName>& nodes, const std::string& why) {
+    keep({put_back_event(stamped(), nodes, why)});
+  }
+
+ private:
+  Event stamped() {
+    like_.when = SystemClock{}.now();
+    return like_;
+  }
+
+  void keep(std::vector<Event> events) {
+    if (first_) {
+      auto state_dir = find_state_dir(session_.config, *session_.scheduler);
+      if (state_dir) session_.state_dir = std::move(*state_dir);
+      events.insert(events.begin(), *std::exchange(first_, std::nullopt));
+    }
+    keep_in_history(session_.state_dir, events, log_);
+  }
+
+  Session& session_;
+  const Log& log_;
+  Event like_{};
+  std::optional<Event> first_{};
+};
+
 struct Totals {
   std::size_t done = 0;
   std::size_t failed = 0;
@@ -111,7 +153,10 @@ std::vector<NodeName> still_leaving(Session& session, std::vector<NodeName> node
 }
 
 /// Look, plan, act; and again for the nodes whose request was just changing.
-Totals take_away(Session& session, const std::vector<NodeName>& all, const Log& log) {
+Totals take_away(Session& session,
+                 const std::vector<NodeName>& all,
+                 Teller& teller,
+                 const Log& log) {
   Totals totals;
   std::vector<NodeName> nodes = all;
   for (int looks = 1; !nodes.empty(); ++looks) {
@@ -120,6 +165,7 @@ Totals take_away(Session& session, const std::vector<NodeName>& all, const Log& 
     log_plan(log, plan);
     const SuspendOutcome outcome = apply_suspend(*session.cloud, plan);
     log_outcome(log, outcome);
+    teller.tell(outcome);
     totals.done += outcome.deleted.size() + outcome.cancelled.size();
     totals.failed += outcome.failed.size() + plan.unseen.size() + plan.kept.size();
     for (const PlannedCancel& cancel : outcome.cancelled) {
@@ -148,6 +194,7 @@ Totals take_away(Session& session, const std::vector<NodeName>& all, const Log& 
 bool put_back(Session& session,
               const std::vector<NodeName>& nodes,
               const Totals& totals,
+              Teller& teller,
               const Log& log) {
   bool ok = true;
   std::vector<JobId> ids;
@@ -174,11 +221,11 @@ bool put_back(Session& session,
   }
   if (ours.empty()) return ok;
   const std::string folded = fold_hostlist(ours);
-  auto done = session.scheduler->update_nodes(
-      ours, NodeRequest::PowerDown, "flex: no VM within ResumeTimeout");
+  const std::string why = "no VM within ResumeTimeout";
+  auto done = session.scheduler->update_nodes(ours, NodeRequest::PowerDown, "flex: " + why);
   if (done) {
-    log.info("put_back",
-             {{"nodes", folded}, {"n", ours.size()}, {"why", "no VM within ResumeTimeout"}});
+    log.info("put_back", {{"nodes", folded}, {"n", ours.size()}, {"why", why}});
+    teller.tell_put_back(ours, why);
   } else {
     log.error("put_back_failed",
               {{"nodes", folded}, {"n", ours.size()}, {"why", done.error().what}});
@@ -197,8 +244,9 @@ int suspend(const Options& options, bool is_resume_fail, const Log& log) {
   }
   auto session = open_session(options, log);
   if (!session) return kExitUsage;
-  const Totals totals = take_away(*session, *nodes, log);
-  const bool ok = !is_resume_fail || put_back(*session, *nodes, totals, log);
+  Teller teller{*session, is_resume_fail, *nodes, log};
+  const Totals totals = take_away(*session, *nodes, teller, log);
+  const bool ok = !is_resume_fail || put_back(*session, *nodes, totals, teller, log);
   log_summary(log,
               *session,
               {.event = is_resume_fail ? "resume_failed" : "suspended",

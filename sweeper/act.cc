@@ -3,6 +3,8 @@
 
 #include "lib/slurm/hostlist.h"
 
+#include <utility>
+
 namespace flex {
 
 namespace {
@@ -11,14 +13,17 @@ std::string number_or_nothing(std::size_t number) {
   return number == 0 ? std::string{} : std::to_string(number);
 }
 
+/// What a job is told.
+std::string text_of(const Action& action) {
+  if (const auto* tell = std::get_if<TellJob>(&action.what)) return tell->comment;
+  if (const auto* warn = std::get_if<WarnJob>(&action.what)) return warn->comment;
+  return {};
+}
+
 }  // namespace
 
 void log_action(const Log& log, const Action& action) {
   const std::vector<NodeName> nodes = nodes_of(action);
-  const auto* tell = std::get_if<TellJob>(&action.what);
-  const auto* warn = std::get_if<WarnJob>(&action.what);
-  std::string text = tell == nullptr ? std::string{} : tell->comment;
-  if (warn != nullptr) text = warn->comment;
   log.info("action",
            {{"rule", to_string(action.rule)},
             {"what", kind_text(action)},
@@ -26,8 +31,39 @@ void log_action(const Log& log, const Action& action) {
             {"job", number_or_nothing(job_of(action))},
             {"nodes", fold_hostlist(nodes)},
             {"n", number_or_nothing(nodes.size())},
-            {"text", text},
+            {"text", text_of(action)},
             {"why", action.why}});
+}
+
+Event event_like(const Action& action) {
+  Event event;
+  event.rule = to_string(action.rule);
+  event.why = action.why;
+  return event;
+}
+
+void ActReport::note(const Action& action,
+                     const std::vector<NodeName>& nodes,
+                     std::string_view result,
+                     const Error& error) {
+  // What only repeats, for people, what is there: a busy cluster has thousands a minute.
+  if (action.rule == Rule::JobNote || action.rule == Rule::NodeNote) return;
+  Event event = event_like(action);
+  event.what = kind_text(action);
+  event.job = job_of(action);
+  set_nodes(event, nodes);
+  const std::string target = target_of(action);
+  const std::size_t slash = target.find('/');
+  event.group = target.substr(0, slash);
+  if (slash != std::string::npos) event.request = target.substr(slash + 1);
+  event.more["result"] = result;
+  event.more["error"] = error.what;
+  event.more["text"] = text_of(action);
+  events.push_back(std::move(event));
+}
+
+void ActReport::note(const Action& action, std::string_view result, const Error& error) {
+  note(action, nodes_of(action), result, error);
 }
 
 ActReport act(Actor& actor, const std::vector<Action>& actions) {
@@ -42,9 +78,15 @@ ActReport act(Actor& actor, const std::vector<Action>& actions) {
     const bool is_urgent = action.rule == Rule::UnbackedNode || action.rule == Rule::LeaseEnd;
     (is_urgent ? urgent : rest).push_back(action);
   }
+  const auto tell = [&] {
+    if (actor.tell && !report.events.empty()) actor.tell(std::exchange(report.events, {}));
+  };
   act_on_slurm(actor, urgent, report);
+  tell();
   act_on_cloud(actor, rest, report);
+  tell();
   if (!actor.should_stop()) act_on_slurm(actor, rest, report);
+  tell();
   return report;
 }
 

@@ -5,6 +5,7 @@
 
 #include "lib/config/config.h"
 #include "lib/core/log.h"
+#include "lib/fleet/history.h"
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "resume/apply.h"
@@ -14,6 +15,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -38,6 +40,8 @@ struct Actor {
   Asked asked{};
   /// Their request could not be cancelled because it is just being served.
   std::unordered_set<NodeName> served{};
+  /// Takes what was done, soon after it has been done, for the history; may be empty.
+  std::function<void(std::vector<Event>)> tell{};
 };
 
 struct ActReport {
@@ -46,8 +50,20 @@ struct ActReport {
   /// Right moment missed (a request that is being served, a node that has changed): looked at again
   /// in the next round.
   std::size_t again = 0;
-  std::size_t waiting = 0;  ///< requests that are asked for when their turn comes
+  std::size_t waiting = 0;      ///< requests that are asked for when their turn comes
+  std::vector<Event> events{};  ///< what was done, until it is told
+
+  /// "ok", "failed" or "again" became of the action, with the error where there is one.
+  void note(const Action& action, std::string_view result, const Error& error = {});
+  /// The same of a part of its nodes.
+  void note(const Action& action,
+            const std::vector<NodeName>& nodes,
+            std::string_view result,
+            const Error& error = {});
 };
+
+/// The rule and the reason of an action, for events that tell more of it.
+[[nodiscard]] Event event_like(const Action& action);
 
 /// Logs each action with its rule and why before, and each failure after.
 [[nodiscard]] ActReport act(Actor& actor, const std::vector<Action>& actions);

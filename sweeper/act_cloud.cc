@@ -5,6 +5,7 @@
 #include "lib/fleet/queue.h"
 #include "lib/gce/errors.h"
 #include "lib/slurm/hostlist.h"
+#include "resume/events.h"
 #include "sweeper/act.h"
 #include "sweeper/queue.h"
 #include "sweeper/rules.h"
@@ -17,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <system_error>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -44,6 +46,7 @@ class CloudActor {
       remove(action, *doomed);
     } else if (const auto* ask = std::get_if<AskForNodes>(&action.what)) {
       asks_.push_back(ask);
+      for (const NodeName& node : nodes_of(action)) askers_[node] = &action;
     }
   }
 
@@ -57,23 +60,34 @@ class CloudActor {
     spare_asked(asked.outcomes, asked.plan.refusals, asked_before_);
     TurnsTaken turns{.active = count_active_requests(actor_.shot)};
     for (const RequestOutcome& outcome : asked.outcomes) {
+      report_.events.push_back(event_of(like(outcome.request.spec.nodes), outcome));
       note(outcome);
       // VMs that are asked for directly take no place in the queue.
       const bool is_request = !outcome.request.spec.name.empty();
       if (outcome.result == RequestResult::Requested && is_request) ++turns.taken;
     }
-    for (const Refusal& refusal : asked.plan.refusals) note(refusal);
+    for (const Refusal& refusal : asked.plan.refusals) {
+      report_.events.push_back(event_of(like(refusal.nodes), refusal));
+      note(refusal);
+    }
     turns.refused = report_.waiting;
     learn(actor_.memory.requests, turns, actor_.config.api.max_active_requests);
   }
 
  private:
+  /// The rule and the reason that these nodes were asked for.
+  [[nodiscard]] Event like(const std::vector<NodeName>& nodes) const {
+    const auto asker = askers_.find(nodes.front());
+    return asker == askers_.end() ? Event{} : event_like(*asker->second);
+  }
+
   /// Counts the answer to a write. What is gone already is as it should be.
   Then<Operation> finish(const Action& action) {
     return [this, &action](const Result<Operation>& got) {
       if (got && got->is_done && got->error) return fail(action, to_error(*got->error));
       if (!got && got.error().kind != ErrorKind::NotFound) return fail(action, got.error());
       ++report_.done;
+      report_.note(action, "ok");
     };
   }
 
@@ -84,6 +98,7 @@ class CloudActor {
       actor_.served.insert(nodes.begin(), nodes.end());
     }
     ++(is_again ? report_.again : report_.failed);
+    report_.note(action, is_again ? "again" : "failed", error);
     actor_.log.warning(is_again ? "action_again" : "action_failed",
                        {{"rule", to_string(action.rule)},
                         {"what", kind_text(action)},
@@ -257,6 +272,7 @@ class CloudActor {
   Actor& actor_;
   ActReport& report_;
   std::vector<const AskForNodes*> asks_{};
+  std::unordered_map<NodeName, const Action*> askers_{};
   std::unordered_set<NodeName> asked_before_{};
   std::set<NodeName> postponed_{};  ///< in this round
 };

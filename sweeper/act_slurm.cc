@@ -3,6 +3,7 @@
 // node: what has changed is left alone until the next round.
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
+#include "resume/events.h"
 #include "sweeper/act.h"
 #include "sweeper/node_extra.h"
 
@@ -49,6 +50,7 @@ class SlurmActor {
     } else if (const auto* back = std::get_if<GiveJobBack>(&action.what)) {
       if (any_changed(back->job.nodes)) return postpone(action);
       refuse(back->job, {.job = back->job.job.id, .nodes = back->job.nodes, .error = back->error});
+      given_back_.push_back(&action);
     } else if (const auto* requeue = std::get_if<RequeueJob>(&action.what)) {
       if (any_changed(requeue->nodes)) return postpone(action);
       if (!requeued_.insert(requeue->job).second) return;  // another part of the same job
@@ -86,12 +88,18 @@ class SlurmActor {
     });
     std::erase_if(asked.plan.refusals,
                   [&](const Refusal& refusal) { return has_moved(refusal.nodes); });
+    const std::vector<Refusal> not_taken = asked.plan.refusals;
     for (const Demand::JobNodes& job : refused_.jobs) asked.demand.jobs.push_back(job);
     for (const Refusal& refusal : refusals_) asked.plan.refusals.push_back(refusal);
     if (asked.outcomes.empty() && asked.plan.refusals.empty()) return;
     const bool ok =
         apply_to_slurm(actor_.scheduler, {asked.demand, asked.plan, asked.outcomes}, actor_.log);
     (ok ? report_.done : report_.failed) += ok ? refusals_.size() : 1;
+    for (const Action* action : given_back_) report_.note(*action, ok ? "ok" : "failed");
+    Event like;
+    like.more["result"] = ok ? "ok" : "failed";
+    for (Event& event : given_back_events(like, not_taken, asked.outcomes))
+      report_.events.push_back(std::move(event));
     actor_.asked = {};
   }
 
@@ -175,14 +183,14 @@ class SlurmActor {
   enum class Count { All, Failures };
 
   bool finish(const Action& action, const Result<Done>& got, Count count = Count::All) {
-    if (got) {
-      if (count == Count::All) ++report_.done;
-      return true;
-    }
+    if (got && count == Count::All) ++report_.done;
+    if (got && count == Count::All) report_.note(action, "ok");
+    if (got) return true;
     // A job that is over, or that cannot be requeued, is not worth an alarm.
     const bool is_passing =
         got.error().kind == ErrorKind::NotFound || got.error().kind == ErrorKind::Precondition;
     ++(is_passing ? report_.again : report_.failed);
+    report_.note(action, is_passing ? "again" : "failed", got.error());
     is_away_ = is_away_ || got.error().kind == ErrorKind::Retry;
     actor_.log.warning(is_passing ? "action_again" : "action_failed",
                        {{"rule", to_string(action.rule)},
@@ -266,9 +274,13 @@ class SlurmActor {
     if (nodes.size() < update.nodes.size()) postpone(action);
     if (update.only_without_vm) drop_backed(nodes);
     if (nodes.empty()) return;
-    const bool ok =
-        finish(action, actor_.scheduler.update_nodes(nodes, update.request, update.reason));
-    if (ok && action.rule == Rule::KeepWaiting) {
+    const bool ok = finish(action,
+                           actor_.scheduler.update_nodes(nodes, update.request, update.reason),
+                           Count::Failures);
+    if (!ok) return;
+    ++report_.done;
+    report_.note(action, nodes, "ok");
+    if (action.rule == Rule::KeepWaiting) {
       for (const NodeName& node : nodes) actor_.memory.armed[node] = actor_.shot.now;
     }
   }
@@ -318,6 +330,7 @@ class SlurmActor {
   std::unordered_map<NodeName, std::string> extras_{};  ///< as slurmctld has them now
   Demand refused_{};
   std::vector<Refusal> refusals_{};
+  std::vector<const Action*> given_back_{};
   bool is_away_ = false;
 };
 

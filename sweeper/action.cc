@@ -57,6 +57,10 @@ std::string_view to_string(Rule rule) {
       return "on_stockout";
     case Rule::Resubmit:
       return "resubmit";
+    case Rule::Pause:
+      return "pause";
+    case Rule::ByHand:
+      return "by_hand";
   }
   return "unknown";
 }

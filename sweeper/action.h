@@ -36,6 +36,8 @@ enum class Rule {
   SurplusRequest,
   Stockout,
   Resubmit,
+  Pause,   ///< an admin's
+  ByHand,  ///< no rule of the sweeper's: an admin has said so
 };
 
 [[nodiscard]] std::string_view to_string(Rule rule);

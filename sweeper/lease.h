@@ -29,4 +29,7 @@ struct JobLease {
 /// started in between; a minute where rounds are short.
 [[nodiscard]] Seconds drain_lead(const Config& config);
 
+/// One that lease_end made: by its name and its flags.
+[[nodiscard]] bool is_lease_reservation(const Reservation& reservation);
+
 }  // namespace flex

@@ -6,7 +6,6 @@
 #include "lib/fleet/queue.h"
 #include "sweeper/decide.h"
 #include "sweeper/notify.h"
-#include "sweeper/observe.h"
 
 #include <fmt/format.h>
 
@@ -68,9 +67,15 @@ void hold_signals() {
 }
 
 Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
-    : parts_(std::move(parts)), options_(std::move(options)), log_(log) {
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      log_(log),
+      http_(log),
+      historian_(options_.state_dir, log) {
   shot_.cluster = parts_.cluster;
   status_.started = wall_clock();
+  if (!options_.state_dir.empty()) read_to_ = end_of_history(options_.state_dir);
+  watch_calls();
 }
 
 Result<Done> Loop::lock() {
@@ -80,6 +85,7 @@ Result<Done> Loop::lock() {
   lock_ = std::move(*taken);
   // Another controller's sweeper may have written since.
   load_memory();
+  historian_.load();
   return Done{};
 }
 
@@ -94,6 +100,7 @@ int Loop::run() {
   bool ok = true;
   while (!should_stop()) {
     const auto started = SteadyClock::now();
+    keep_serving();
     ok = round();
     notify_systemd("WATCHDOG=1");
     notify_status();
@@ -128,8 +135,10 @@ bool Loop::round() {
     finish();
     return report.error.empty();
   }
+  read_pauses();
   parts_.cloud->set_deadline(started + parts_.config.api.run_timeout);
-  const auto seen = observe(*parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_);
+  const auto seen = observe(
+      *parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_, first_progress());
   if (!seen) {
     fail_round(seen.error());
     keep_jobs_waiting();
@@ -140,6 +149,9 @@ bool Loop::round() {
   status_.state = "active";
   status_.why.clear();
   report.is_complete = true;
+  if (lock_) historian_.look(parts_.config, shot_);
+  metrics_.note_look(parts_.config, shot_);
+  status_.leaks = leak_watch_.look(parts_.config, shot_);
   if (should_stop()) {
     finish();
     return true;
@@ -147,17 +159,36 @@ bool Loop::round() {
   const Decision decision = decide(parts_.config, shot_, memory_);
   report.postponed = decision.postponed;
   const ActReport acted = carry_out(decision.actions);
-  publish_queue(decision.waiting + acted.waiting);
+  waiting_ = decision.waiting + acted.waiting;
+  publish_queue(waiting_);
   status_.last_complete = shot_.now;
+  last_good_ = wall_clock();
   finish();
   report_round(acted, decision.actions.size());
+  metrics_.note_round(acted.failed == 0 ? "complete" : "failed", report.took);
   publish();
   return acted.failed == 0;
 }
 
+/// The first look at a big cluster takes a while: it says how far it is, once a second at most. The
+/// later ones are quick.
+Progress Loop::first_progress() {
+  if (status_.last_complete != TimePoint{}) return {};
+  return [this, last = SteadyClock::time_point{}](const std::string& doing) mutable {
+    constexpr auto kPause = std::chrono::seconds{1};
+    const auto now = SteadyClock::now();
+    if (now - last < kPause) return;
+    last = now;
+    status_.why = "reading " + doing;
+    notify_systemd("WATCHDOG=1\nSTATUS=first look: reading " + doing);
+    log_.info("first_look", {{"reading", doing}});
+  };
+}
+
 ActReport Loop::carry_out(const std::vector<Action>& actions) {
+  if (options_.show) options_.show(actions);
   if (options_.is_dry_run) {
-    print(actions);
+    if (!options_.show) print(actions);
     return {};
   }
   parts_.cloud->set_deadline(SteadyClock::now() + parts_.config.api.run_timeout);
@@ -170,7 +201,11 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
               .serial_dir = options_.state_dir.empty() ? "" : options_.state_dir + "/serial",
               .should_stop = [this] { return should_stop(); },
               .asked = {},
-              .served = {}};
+              .served = {},
+              .tell =
+                  [this](std::vector<Event> events) {
+                    if (lock_) historian_.tell(std::move(events));
+                  }};
   const ActReport acted = act(actor, actions);
   for (const Action& action : actions) status_.remember(shot_.now, action);
   // Something was not as it looked: the next look is a full one.
@@ -220,6 +255,7 @@ bool Loop::is_in_charge() {
   status_.state = "passive";
   status_.why = fmt::format("slurmctld is in charge on {}", controller->host);
   status_.failures_in_a_row = 0;
+  last_good_ = wall_clock();
   // The controllers share the state directory: the other one's sweeper needs the lock.
   lock_.reset();
   return false;
@@ -274,28 +310,81 @@ void Loop::load_memory() {
   memory_ = std::move(*memory);
 }
 
+/// What an admin wants now; what cannot be read is as it was.
+void Loop::read_pauses() {
+  if (options_.state_dir.empty()) return;
+  auto pauses = load_pauses(options_.state_dir);
+  if (pauses)
+    shot_.pauses = std::move(*pauses);
+  else
+    log_.warning("pauses_not_read",
+                 {{"why", pauses.error().what}, {"then", "what was paused stays paused"}});
+}
+
 void Loop::save() {
-  if (!lock_) return;
   std::string text = to_text(memory_);
-  if (text != saved_memory_) {
+  if (lock_ && text != saved_memory_) {
     const auto done = write_atomically(options_.state_dir + "/memory.json", text);
     if (done)
       saved_memory_ = std::move(text);
     else
       log_.warning("memory_not_saved", {{"why", done.error().what}});
   }
-  if (!status_.last_round.is_complete) publish();
+  const RoundReport& round = status_.last_round;
+  if (round.is_complete) return;
+  metrics_.note_round(round.error.empty() ? "passive" : "incomplete", round.took);
+  publish();
 }
 
 void Loop::publish() {
+  std::string text = to_json_text(status_, parts_.config, shot_, memory_);
+  serve(text);
   if (!lock_) return;
-  auto done = write_atomically(options_.state_dir + "/status.json",
-                               to_json_text(status_, parts_.config, shot_, memory_));
+  auto done = write_atomically(options_.state_dir + "/status.json", text);
   if (done && status_.last_complete != TimePoint{}) {
     done = write_atomically(options_.state_dir + "/heartbeat",
                             fmt::format("{}\n", status_.last_complete.time_since_epoch().count()));
   }
   if (!done) log_.warning("status_not_written", {{"why", done.error().what}});
+}
+
+/// A sweeper that is only to run a few rounds, or to do nothing, leaves the port to the daemon.
+void Loop::keep_serving() {
+  if (options_.rounds != 0 || options_.is_dry_run) return;
+  http_.keep_up(parts_.config.sweeper, options_.slurm_user);
+  status_.http = http_.address();
+  if (status_.last_round.number == 0) publish();
+}
+
+/// What other programs have written since the last time. Where another host is in charge its
+/// sweeper counts them.
+void Loop::read_news() {
+  if (options_.state_dir.empty()) return;
+  if (!lock_)
+    read_to_ = end_of_history(options_.state_dir);
+  else
+    (void)read_history(
+        options_.state_dir, read_to_, [this](const Event& event) { metrics_.note_event(event); });
+}
+
+void Loop::watch_calls() {
+  parts_.cloud->set_call_observer([this](const CallNote& note) { metrics_.note_call(note); });
+}
+
+void Loop::serve(std::string status) {
+  if (status_.http.empty()) return;
+  read_news();
+  http_.publish({.status = std::move(status),
+                 .metrics = metrics_.text({.config = parts_.config,
+                                           .shot = shot_,
+                                           .memory = memory_,
+                                           .status = status_,
+                                           .waiting = waiting_}),
+                 .health = {.state = status_.state,
+                            .why = status_.why,
+                            .started = status_.started,
+                            .last_complete = last_good_,
+                            .interval = parts_.config.sweeper.interval}});
 }
 
 void Loop::publish_queue(std::size_t waiting) {
@@ -325,6 +414,7 @@ void Loop::reload() {
   }
   parts_.config = std::move(reloaded->config);
   parts_.cloud = std::move(reloaded->cloud);
+  watch_calls();
   log_.info("reloaded", {{"nodesets", parts_.config.nodesets.size()}});
 }
 

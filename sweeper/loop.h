@@ -5,10 +5,16 @@
 #include "lib/config/config.h"
 #include "lib/core/log.h"
 #include "lib/core/state_file.h"
+#include "lib/fleet/history.h"
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
+#include "sweeper/historian.h"
+#include "sweeper/http_server.h"
+#include "sweeper/leaks.h"
 #include "sweeper/memory.h"
+#include "sweeper/metrics.h"
+#include "sweeper/observe.h"
 #include "sweeper/snapshot.h"
 #include "sweeper/status.h"
 
@@ -18,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <sys/types.h>
 
 namespace flex {
 
@@ -26,6 +33,9 @@ struct LoopOptions {
   std::uint64_t rounds = 0;                        ///< 0: until SIGTERM
   std::optional<std::chrono::seconds> interval{};  ///< instead of the config's
   std::string state_dir{};
+  std::optional<uid_t> slurm_user{};  ///< to whom files may belong that we believe
+  /// Gets what was decided; with it a dry run prints nothing.
+  std::function<void(const std::vector<Action>&)> show{};
 };
 
 /// What SIGHUP brings: a new config and a cloud for it, or why not.
@@ -64,9 +74,15 @@ class Loop {
   enum class Wake { Time, Stop };
 
   void load_memory();
+  void read_pauses();
   void save();
   void publish();
+  void keep_serving();
+  void serve(std::string status);
+  void read_news();
+  void watch_calls();
   void publish_queue(std::size_t waiting);
+  Progress first_progress();
   ActReport carry_out(const std::vector<Action>& actions);
   void keep_jobs_waiting();
   bool is_in_charge();
@@ -87,7 +103,14 @@ class Loop {
   Memory memory_{};
   Snapshot shot_{};
   Status status_{};
+  HttpServer http_;
+  Metrics metrics_{};
+  LeakWatch leak_watch_{};
+  HistoryMark read_to_{};    ///< how far the history is counted
+  std::size_t waiting_ = 0;  ///< requests that wait for their turn
+  TimePoint last_good_{};    ///< the last round that was complete, or passive
   std::string saved_memory_{};
+  Historian historian_;
   std::optional<FileLock> lock_{};
   bool is_stopping_ = false;
   bool wants_reload_ = false;

@@ -67,7 +67,8 @@ int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
   LoopOptions loop_options{.is_dry_run = more.is_dry_run,
                            .rounds = more.is_once ? 1 : more.rounds,
                            .interval = {},
-                           .state_dir = state_dir ? *state_dir : std::string{}};
+                           .state_dir = state_dir ? *state_dir : std::string{},
+                           .slurm_user = slurm_user_id()};
   if (more.interval >= 0) loop_options.interval = std::chrono::seconds{more.interval};
   Loop loop{{.config = std::move(session->config),
              .cluster = std::move(session->cluster),

@@ -117,6 +117,7 @@ Memory from_json(const Json& json) {
     Stopped& stopped = memory.stopped[set];
     stopped.why = value.at("why").get<std::string>();
     stopped.is_clearing = value.at("clearing").get<bool>();
+    stopped.is_paused = value.value("paused", false);
     for (const Json& node : value.at("drained")) stopped.drained.insert({node.get<std::string>()});
   }
   for (const auto& [waiter, value] : json.at("stockouts").items())
@@ -182,8 +183,10 @@ std::string to_text(const Memory& memory) {
   for (const auto& [set, stopped] : memory.stopped) {
     Json nodes = Json::array();
     for (const NodeName& node : stopped.drained) nodes.push_back(node.text);
-    json["stopped"][set] = {
-        {"why", stopped.why}, {"drained", std::move(nodes)}, {"clearing", stopped.is_clearing}};
+    json["stopped"][set] = {{"why", stopped.why},
+                            {"drained", std::move(nodes)},
+                            {"clearing", stopped.is_clearing},
+                            {"paused", stopped.is_paused}};
   }
   for (const auto& [waiter, state] : memory.stockouts)
     json["stockouts"][waiter] = {state.step, to_number(state.since), state.round};

@@ -36,11 +36,13 @@ struct RetryState {
   std::string why{};
 };
 
-/// A nodeset that the breaker has stopped.
+/// A nodeset that the breaker or an admin has stopped.
 struct Stopped {
   std::string why{};
-  std::set<NodeName> drained{};  ///< by us: when one of them is undrained, an admin has cleared it
-  bool is_clearing = false;      ///< until none is drained by us any more
+  /// By us, while they were off: when one of them is undrained, an admin has cleared it.
+  std::set<NodeName> drained{};
+  bool is_clearing = false;  ///< until none is drained by us any more
+  bool is_paused = false;    ///< by an admin's pause, as long as that stands
 };
 
 /// Boots that failed, of a nodeset.

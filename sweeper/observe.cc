@@ -20,6 +20,10 @@ namespace flex {
 
 namespace {
 
+void tell(const Progress& progress, const std::string& doing) {
+  if (progress) progress(doing);
+}
+
 /// What only some nodesets need. It is also looked for when there was some the last time, and in
 /// the first round: the config may have changed since it was made.
 struct Extras {
@@ -56,10 +60,11 @@ Extras extras_of(const Config& config, const Snapshot& last) {
 
 class CloudLook {
  public:
-  CloudLook(Cloud& cloud, const std::string& cluster, Extras extras)
-      : cloud_(cloud), cluster_(cluster), extras_(std::move(extras)) {}
+  CloudLook(Cloud& cloud, const std::string& cluster, Extras extras, const Progress& progress)
+      : cloud_(cloud), cluster_(cluster), extras_(std::move(extras)), progress_(progress) {}
 
   Result<Done> run(Snapshot& shot) {
+    tell(progress_, "the list of groups at Compute Engine");
     cloud_.fetch_groups(cluster_name_prefix(cluster_), [this](Result<std::vector<Group>> got) {
       if (!got) return fail(std::move(got).error().in("listing the groups"));
       for (Group& group : *got) add(std::move(group));
@@ -141,11 +146,20 @@ class CloudLook {
       if (!got) return fail(name, "listing its requests", std::move(got).error());
       group.requests = std::move(*got);
       fill_nodes(group.requests);
+      count_list();
     });
     cloud_.fetch_instances(name, [this, &group, name](Result<std::vector<Instance>> got) {
       if (!got) return fail(name, "listing its VMs", std::move(got).error());
       group.instances = std::move(*got);
+      count_list();
     });
+  }
+
+  /// Each group has two lists.
+  void count_list() {
+    if (++lists_ % 2 == 0)
+      tell(progress_,
+           fmt::format("groups at Compute Engine: {} of {}", lists_ / 2, groups_.size()));
   }
 
   /// A group that is gone since it was listed is simply not there, if both of its lists say so.
@@ -169,6 +183,8 @@ class CloudLook {
   Cloud& cloud_;
   const std::string& cluster_;
   Extras extras_;
+  const Progress& progress_;
+  std::size_t lists_ = 0;  ///< that have come
   std::vector<Instance> loose_{};
   std::vector<Policy> policies_{};
   bool is_bulk_under_way_ = false;
@@ -192,10 +208,14 @@ bool may_change_unseen(const Snapshot& shot) {
 
 }  // namespace
 
-Result<Done> observe_slurm(Scheduler& scheduler, Snapshot& shot) {
+Result<Done> observe_slurm(Scheduler& scheduler, Snapshot& shot, const Progress& progress) {
   if (may_change_unseen(shot)) shot.nodes.as_of = {};
+  tell(progress, "nodes at slurmctld");
   if (auto done = scheduler.refresh_nodes(shot.nodes); !done) return done.error();
+  tell(progress, fmt::format("jobs at slurmctld ({} nodes)", shot.nodes.items.size()));
   if (auto done = scheduler.refresh_jobs(shot.jobs); !done) return done.error();
+  tell(progress,
+       fmt::format("reservations and partitions at slurmctld ({} jobs)", shot.jobs.items.size()));
   if (auto done = scheduler.refresh_reservations(shot.reservations); !done) return done.error();
   auto partitions = scheduler.refresh_partitions(shot.partitions);
   if (!partitions) return partitions.error();
@@ -207,12 +227,17 @@ Result<Done> observe_slurm(Scheduler& scheduler, Snapshot& shot) {
   return Done{};
 }
 
-Result<Done> observe(
-    Cloud& cloud, Scheduler& scheduler, const Config& config, TimePoint now, Snapshot& shot) {
+Result<Done> observe(Cloud& cloud,
+                     Scheduler& scheduler,
+                     const Config& config,
+                     TimePoint now,
+                     Snapshot& shot,
+                     const Progress& progress) {
   shot.now = now;
-  if (auto seen = CloudLook{cloud, shot.cluster, extras_of(config, shot)}.run(shot); !seen)
-    return seen.error().in("Compute Engine");
-  if (auto seen = observe_slurm(scheduler, shot); !seen) return seen.error().in("slurmctld");
+  CloudLook look{cloud, shot.cluster, extras_of(config, shot), progress};
+  if (auto seen = look.run(shot); !seen) return seen.error().in("Compute Engine");
+  if (auto seen = observe_slurm(scheduler, shot, progress); !seen)
+    return seen.error().in("slurmctld");
   if (shot.nodes.items.empty() && !config.nodesets.empty())
     return Error{ErrorKind::Retry,
                  "slurmctld shows no nodes at all: Slurm before 23.02 needs PrivateData=cloud"};

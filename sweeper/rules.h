@@ -127,6 +127,9 @@ void resubmit(Round& round);
 void race(Round& round);
 void unused_policy(Round& round);
 
+/// Part of boot_timeout: nodesets that the breaker or an admin has stopped.
+void watch_stopped(Round& round);
+
 // ---- what several rules need ----
 
 /// "group/request", for sightings.

@@ -4,6 +4,7 @@
 
 #include "lib/config/config.h"
 #include "lib/core/domain.h"
+#include "lib/fleet/pause.h"
 #include "lib/fleet/view.h"
 #include "lib/slurm/scheduler.h"
 
@@ -38,6 +39,7 @@ struct Snapshot {
   std::vector<Group> foreign_groups{};
   std::vector<Policy> policies{};  ///< of ours
   bool is_bulk_under_way = false;  ///< somebody's bulkInsert is: VMs may come that are not listed
+  Pauses pauses{};                 ///< what an admin wants to be left alone
 };
 
 /// Where an entry or a request is.

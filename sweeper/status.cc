@@ -1,108 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeper/status.h"
 
-#include "lib/fleet/groups.h"
+#include "lib/core/duration.h"
 #include "lib/slurm/hostlist.h"
-#include "lib/slurm/node_state.h"
+#include "sweeper/lease.h"
+#include "sweeper/status_parts.h"
 
-#include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <unistd.h>
 
 namespace flex {
 
 namespace {
 
-using Json = nlohmann::json;
+using status::iso;
+using status::Json;
 
 constexpr std::size_t kMostActions = 100;
+/// Of which so many only tell something to a job or a node: those come by the hundred, and must not
+/// push out the few that matter.
+constexpr std::size_t kMostNotes = 20;
 
-std::string iso(TimePoint time) {
-  if (time == TimePoint{}) return {};
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time.time_since_epoch().count()));
-}
-
-std::string_view state_word(RequestState state) {
-  switch (state) {
-    case RequestState::Creating:
-      return "CREATING";
-    case RequestState::Accepted:
-      return "ACCEPTED";
-    case RequestState::Provisioning:
-      return "PROVISIONING";
-    case RequestState::Succeeded:
-      return "SUCCEEDED";
-    case RequestState::Failed:
-      return "FAILED";
-    case RequestState::Cancelled:
-      return "CANCELLED";
-    case RequestState::Deleting:
-      return "DELETING";
-    case RequestState::Unknown:
-      break;
-  }
-  return "UNKNOWN";
-}
-
-/// What a node is doing, in one word.
-std::string_view node_word(const NodePicture& node) {
-  if (node.node == nullptr) return "unknown";
-  if (is_powering_down(*node.node)) return "powering_down";
-  if (node.is_coming_up()) return node.has_vm() ? "booting" : "waiting";
-  if (is_powered_down(*node.node)) return "powered_down";
-  if (is_down(*node.node)) return "down";
-  return is_allocated(*node.node) ? "allocated" : "idle";
-}
-
-Json nodesets_json(const Config& config, const Picture& picture, const Memory& memory) {
-  std::vector<std::map<std::string_view, std::size_t>> counts(config.nodesets.size());
-  std::vector<std::size_t> vms(config.nodesets.size());
-  for (const NodePicture& node : picture.nodes()) {
-    ++counts[node.nodeset][node_word(node)];
-    if (node.has_vm()) ++vms[node.nodeset];
-  }
-  Json sets = Json::array();
-  for (std::size_t i = 0; i < config.nodesets.size(); ++i) {
-    const NodesetConfig& set = config.nodesets[i];
-    Json states = Json::object();
-    for (const auto& [word, count] : counts[i]) states[std::string(word)] = count;
-    Json json{{"name", set.name},
-              {"nodes", set.nodes.size()},
-              {"static_nodes", set.static_nodes.size()},
-              {"vms", vms[i]},
-              {"states", std::move(states)}};
-    const auto stopped = memory.stopped.find(set.name);
-    if (stopped != memory.stopped.end()) json["stopped"] = stopped->second.why;
-    sets.push_back(std::move(json));
-  }
-  return sets;
-}
-
-Json requests_json(const Snapshot& shot) {
-  Json requests = Json::array();
-  for (const SweptGroup& group : shot.groups) {
-    for (const ResizeRequest& request : group.requests) {
-      Json json{{"name", request.name.text},
-                {"group", group.group.name.text},
-                {"nodeset", group.nodeset},
-                {"state", state_word(request.state)},
-                {"job", request_job(request)},
-                {"attempt", request_attempt(request)},
-                {"nodes", fold_hostlist(request.nodes)},
-                {"n", request.nodes.size()},
-                {"run_seconds", request.run_duration.count()},
-                {"created", iso(request.created)}};
-      const auto& error = request.error ? request.error : request.last_attempt;
-      if (error) {
-        json["reason"] = error->code;
-        json["message"] = error->message;
-        if (error->estimated_availability) json["estimate"] = iso(*error->estimated_availability);
-      }
-      requests.push_back(std::move(json));
-    }
-  }
-  return requests;
+bool is_note(const PastAction& past) {
+  return past.rule == to_string(Rule::JobNote) || past.rule == to_string(Rule::NodeNote);
 }
 
 /// Nodes that got new VMs because they were drained, in the last day.
@@ -133,7 +55,57 @@ Json actions_json(const Status& status) {
   return actions;
 }
 
+Json leaks_json(const Status& status) {
+  Json leaks = Json::array();
+  for (const Leak& leak : status.leaks)
+    leaks.push_back({{"kind", leak.kind},
+                     {"target", leak.target},
+                     {"since", iso(leak.since)},
+                     {"why", leak.why}});
+  return leaks;
+}
+
+Json round_json(const RoundReport& round) {
+  return {{"started", iso(round.started)},
+          {"milliseconds", round.took.count()},
+          {"complete", round.is_complete},
+          {"error", round.error},
+          {"calls", round.calls},
+          {"done", round.done},
+          {"failed", round.failed},
+          {"again", round.again},
+          {"postponed", round.postponed}};
+}
+
+/// Who writes this, and how it goes.
+Json head_json(const Status& status, const Config& config, const Snapshot& shot) {
+  const auto now = std::chrono::floor<Seconds>(std::chrono::system_clock::now());
+  return {{"version", FLEX_VERSION},
+          {"cluster", shot.cluster},
+          {"region", config.region},
+          {"pid", ::getpid()},
+          {"http", status.http},
+          {"now", iso(now)},
+          {"state", status.state},
+          {"why", status.why},
+          {"started", iso(status.started)},
+          {"interval_seconds", config.sweeper.interval.count()},
+          {"round", status.last_round.number},
+          {"last_complete_round", iso(status.last_complete)},
+          {"failures_in_a_row", status.failures_in_a_row},
+          {"last_round", round_json(status.last_round)}};
+}
+
+void add_list(Json& json, const std::string& name, status::CutList list) {
+  json[name] = std::move(list.items);
+  if (list.omitted > 0) json[name + "_omitted"] = list.omitted;
+}
+
 }  // namespace
+
+std::string status::iso(TimePoint time) {
+  return time == TimePoint{} ? std::string{} : format_time(time);
+}
 
 void Status::remember(TimePoint when, const Action& action) {
   actions.push_back({.when = when,
@@ -143,7 +115,11 @@ void Status::remember(TimePoint when, const Action& action) {
                      .nodes = fold_hostlist(nodes_of(action)),
                      .job = job_of(action),
                      .why = action.why});
-  if (actions.size() > kMostActions) actions.pop_front();
+  const auto notes = std::count_if(actions.begin(), actions.end(), is_note);
+  if (notes > static_cast<std::ptrdiff_t>(kMostNotes))
+    actions.erase(std::find_if(actions.begin(), actions.end(), is_note));
+  else if (actions.size() > kMostActions)
+    actions.pop_front();
 }
 
 std::string to_json_text(const Status& status,
@@ -151,36 +127,22 @@ std::string to_json_text(const Status& status,
                          const Snapshot& shot,
                          const Memory& memory) {
   const Picture picture{config, shot};
-  const RoundReport& round = status.last_round;
-  std::size_t vms = 0;
-  for (const SweptGroup& group : shot.groups) vms += group.instances.size();
-  const Json json{{"version", FLEX_VERSION},
-                  {"cluster", shot.cluster},
-                  {"region", config.region},
-                  {"pid", ::getpid()},
-                  {"state", status.state},
-                  {"why", status.why},
-                  {"started", iso(status.started)},
-                  {"interval_seconds", config.sweeper.interval.count()},
-                  {"round", round.number},
-                  {"last_complete_round", iso(status.last_complete)},
-                  {"failures_in_a_row", status.failures_in_a_row},
-                  {"last_round",
-                   {{"started", iso(round.started)},
-                    {"milliseconds", round.took.count()},
-                    {"complete", round.is_complete},
-                    {"error", round.error},
-                    {"calls", round.calls},
-                    {"done", round.done},
-                    {"failed", round.failed},
-                    {"again", round.again},
-                    {"postponed", round.postponed}}},
-                  {"groups", shot.groups.size()},
-                  {"entries", vms},
-                  {"nodesets", nodesets_json(config, picture, memory)},
-                  {"requests", requests_json(shot)},
-                  {"repairs", repairs_json(memory)},
-                  {"actions", actions_json(status)}};
+  const status::Look look{.config = config, .shot = shot, .picture = picture, .memory = memory};
+  std::size_t entries = 0;
+  for (const SweptGroup& group : shot.groups) entries += group.instances.size();
+  Json json = head_json(status, config, shot);
+  json["groups"] = shot.groups.size();
+  json["entries"] = entries;
+  json["reservations"] = std::count_if(
+      shot.reservations.items.begin(), shot.reservations.items.end(), is_lease_reservation);
+  json["nodesets"] = status::nodesets(look);
+  add_list(json, "requests", status::requests(look));
+  add_list(json, "vms", status::vms(look));
+  add_list(json, "jobs", status::jobs(look));
+  json["retries"] = status::retries(look);
+  json["repairs"] = repairs_json(memory);
+  json["leaks"] = leaks_json(status);
+  json["actions"] = actions_json(status);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <vector>
 
 namespace flex {
 
@@ -38,6 +39,14 @@ struct RoundReport {
   std::size_t postponed = 0;
 };
 
+/// Something of ours that nobody needs and that has not gone away.
+struct Leak {
+  std::string kind{};    ///< "vm", "request", "group", …
+  std::string target{};  ///< its name; folded where there are several
+  TimePoint since{};
+  std::string why{};
+};
+
 struct Status {
   std::string state = "starting";  ///< active | passive | waiting | stopped
   std::string why{};
@@ -46,11 +55,14 @@ struct Status {
   RoundReport last_round{};
   std::uint64_t failures_in_a_row = 0;
   std::deque<PastAction> actions{};
+  std::vector<Leak> leaks{};
+  std::string http{};  ///< where it is served: "127.0.0.1:9762"; empty: nowhere
 
-  /// Keeps the last 100.
+  /// Keeps the last 100, with few of those that only write a comment.
   void remember(TimePoint when, const Action& action);
 };
 
+/// Folded: its size follows the number of requests and jobs, not that of nodes.
 [[nodiscard]] std::string to_json_text(const Status& status,
                                        const Config& config,
                                        const Snapshot& shot,

@@ -30,7 +30,8 @@ QUEUE_SECONDS = 10
 PROGRAMS = ("resume/flex-resume", "suspend/flex-suspend", "sweeper/flex-sweeper",
             "emulator/flex-gce-emulator", "plugin/spank_flex_start.so", "timeleft/flex-timeleft")
 # Short enough to watch; the defaults are 15 s, 3 min, 10 min and an hour.
-SWEEPER = {"interval": "1s", "orphan_grace": "3s", "empty_mig_grace": "6s", "finished_request_grace": "1h"}
+SWEEPER = {"interval": "1s", "orphan_grace": "3s", "empty_mig_grace": "6s", "finished_request_grace": "1h",
+           "listen": "127.0.0.1:0"}
 READS = ("list", "aggregatedList", "get", "listManagedInstances", "wait")
 
 

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SUITES = ("unit", "functional", "cluster")
+SUITES = ("unit", "functional", "packaging", "cluster")
 
 
 def meson_tests(build):
@@ -62,8 +63,45 @@ def count(output, code):
     return (1, 0, 0) if code == 0 else (0, 1, 0)
 
 
-def run(build, name, cmd, env, timeout, live):
-    """Runs one test program; its output goes to the screen as it comes (live) or only if it fails."""
+class Progress:
+    """How far it is, and how long it will take by the time that each program took the last time in this build directory."""
+
+    def __init__(self, build, tests):
+        self.file = build / "test-times.json"
+        self.left = [test[0] for test in tests]
+        self.count = len(tests)
+        self.begun = 0
+        self.lock = threading.Lock()
+        self.started = time.monotonic()
+        try:
+            self.times = json.loads(self.file.read_text())
+        except (OSError, ValueError):
+            self.times = {}
+
+    def longest_first(self, tests):
+        return sorted(tests, key=lambda test: -self.times.get(test[0], test[4]))
+
+    def begin(self, name, side_by_side=1):
+        with self.lock:
+            self.begun += 1
+            now = time.monotonic() - self.started
+            rest = [self.times.get(each) for each in self.left]
+            estimate = "" if None in rest else f", about {clock(sum(rest) / side_by_side)} left"
+            print(f"[{self.begun} of {self.count}, {clock(now)} so far{estimate}] {name}", flush=True)
+
+    def end(self, name, seconds):
+        with self.lock:
+            self.left.remove(name)
+            self.times[name] = round(seconds, 1)
+            self.file.write_text(json.dumps(self.times, indent=1))
+
+
+def clock(seconds):
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def run(build, name, cmd, env, timeout, mark):
+    """Runs one test program; its output goes to the screen as it comes, with a mark before it, or, without one, if it fails."""
     started = time.monotonic()
     environment = {**os.environ, **env, "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.Popen(
@@ -75,8 +113,10 @@ def run(build, name, cmd, env, timeout, live):
     try:
         for line in process.stdout:
             lines.append(line)
-            if live:
-                print("    " + line, end="", flush=True)
+            if mark:
+                # One write: others write, too.
+                sys.stdout.write(mark + line)
+                sys.stdout.flush()
         code = process.wait()
     except KeyboardInterrupt:
         process.terminate()
@@ -88,12 +128,12 @@ def run(build, name, cmd, env, timeout, live):
         print(f"  {name}: killed after {timeout} s")
     output = "".join(lines)
     counts = count(output, code)
-    if counts[1] and not live:
+    if counts[1] and not mark:
         print(output)
     state = "ok" if counts[1] == 0 else "FAILED"
     extra = f", {counts[2]} skipped" if counts[2] else ""
     print(f"  {name:<24} {state:<6} {counts[0]} passed{extra} ({time.monotonic() - started:.1f} s)", flush=True)
-    if not live:
+    if not mark:
         for line in lines:
             if line.startswith("SKIP"):
                 print("    " + line, end="")
@@ -106,21 +146,37 @@ def run(build, name, cmd, env, timeout, live):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", type=Path)
-    parser.add_argument("--suite", action="append", default=[], help="unit, functional, cluster (default: all)")
+    parser.add_argument("--suite", action="append", default=[], help="unit, functional, packaging, cluster (default: all)")
     parser.add_argument("--test", action="append", default=[], help="a test by its name, also beside --suite")
+    parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1,
+                        help="cluster tests side by side: they mostly wait (default: one more than there are cores)")
     args = parser.parse_args()
     build = args.build if args.build.is_absolute() else ROOT / args.build
     wanted = chosen(list(meson_tests(build)), args.suite, args.test)
     total = [0, 0, 0]
     started = time.monotonic()
+    progress = Progress(build, [test for suite in SUITES for test in wanted if test[1] == suite])
     for suite in SUITES:
         tests = [test for test in wanted if test[1] == suite]
         if not tests:
             continue
         print(f"{suite}: {len(tests)} program{'s' if len(tests) != 1 else ''}", flush=True)
-        for name, _, cmd, env, timeout in tests:
-            counts = run(build, name, cmd, env, timeout, live=suite == "cluster")
-            total = [a + b for a, b in zip(total, counts)]
+        jobs = min(args.jobs, len(tests)) if suite == "cluster" else 1
+
+        def run_one(test, jobs=jobs, suite=suite):
+            name, _, cmd, env, timeout = test
+            progress.begin(name, jobs)
+            begun = time.monotonic()
+            counts = run(build, name, cmd, env, timeout, mark=f"    {name}: " if suite == "cluster" else "")
+            progress.end(name, time.monotonic() - begun)
+            return counts
+
+        pool = ThreadPoolExecutor(jobs)
+        try:
+            for counts in pool.map(run_one, progress.longest_first(tests) if jobs > 1 else tests):
+                total = [a + b for a, b in zip(total, counts)]
+        finally:
+            pool.shutdown(cancel_futures=True)
     print(f"in {time.monotonic() - started:.0f} s")
     print(f"{total[0]} passed, {total[1]} failed" + (f", {total[2]} skipped" if total[2] else ""))
     return 1 if total[1] or not total[0] else 0

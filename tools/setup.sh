@@ -3,15 +3,19 @@
 # Installs the Debian packages that building and testing need. Does nothing when all are there; never asks.
 #   tools/setup.sh          what 'make build', 'demo', 'test' and 'bench' need
 #   tools/setup.sh check    and what 'make check' needs
+#   tools/setup.sh deb      only what 'make deb' needs
 #   tools/setup.sh chroot   only what 'make test-slurm-versions' needs outside of its chroots
 set -eu
 
-packages="g++ meson ninja-build pkg-config
+build="g++ meson ninja-build pkg-config
   libslurm-dev libcurl4-openssl-dev libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libsystemd-dev
-  libcpp-httplib-dev zlib1g-dev catch2
-  slurmctld slurmd slurm-client munge lua5.4 shellcheck valgrind libc6-dbg python3 python3-pytest procps"
+  libcpp-httplib-dev prometheus-cpp-dev zlib1g-dev"
+packages="$build catch2 ccache chromium chromium-driver
+  slurmctld slurmd slurm-client munge lua5.4 shellcheck valgrind libc6-dbg python3 python3-pytest procps systemd logrotate rpm"
 if [ "${1:-}" = check ]; then
   packages="$packages clang clang-format clang-tidy libclang-rt-dev llvm mandoc"
+elif [ "${1:-}" = deb ]; then
+  packages="$build debhelper dpkg-dev lintian python3"
 elif [ "${1:-}" = chroot ]; then
   packages="debootstrap debian-archive-keyring git python3"
 fi
@@ -21,7 +25,14 @@ for package in $packages; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=""
   [ "$status" = installed ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+finish() {
+  case "${1:-}" in
+    deb | chroot) exit 0 ;;
+  esac
+  "$(dirname "$0")/promtool.sh" || echo "setup: no promtool; its tests are skipped" >&2
+  exit 0
+}
+[ -n "$missing" ] || finish "$@"
 
 echo "setup: installing$missing"
 as_root=""
@@ -46,3 +57,4 @@ if ! install $missing >"$log" 2>&1 </dev/null; then
   exit 1
 fi
 echo "setup: done"
+finish "$@"

@@ -12,18 +12,6 @@ namespace flex {
 
 namespace {
 
-std::string_view mode_name(Mode mode) {
-  switch (mode) {
-    case Mode::Queued:
-      return "queued";
-    case Mode::Individual:
-      return "individual";
-    case Mode::BulkInsert:
-      return "bulk_insert";
-  }
-  return "unknown";
-}
-
 void warn(Config& config, Mark mark, const std::string& what) {
   std::string text = fmt::format("{}:{}:{}: {}", config.file, mark.line, mark.column, what);
   if (std::find(config.warnings.begin(), config.warnings.end(), text) == config.warnings.end())

@@ -21,6 +21,19 @@ using namespace std::chrono_literals;
 enum class Mode { Queued, Individual, BulkInsert };
 enum class MigScope { Nodeset, Job };
 
+/// As flex-start.yaml spells it.
+[[nodiscard]] constexpr std::string_view mode_name(Mode mode) {
+  switch (mode) {
+    case Mode::Queued:
+      return "queued";
+    case Mode::Individual:
+      return "individual";
+    case Mode::BulkInsert:
+      return "bulk_insert";
+  }
+  return "unknown";
+}
+
 /// The shortest life of a VM that bulkInsert makes.
 inline constexpr Seconds kMinBulkDuration = 30s;
 
@@ -39,9 +52,10 @@ struct SweeperConfig {
   Seconds empty_mig_grace = 10min;
   Seconds finished_request_grace = 1h;
   std::size_t max_deletes_per_round = 200;
-  Seconds note_interval = 60s;  ///< a waiting job's comment is written at most this often
-  std::string state_dir{};      ///< full path; empty: StateSaveLocation/flex-start
-  std::string listen = "127.0.0.1:9762";
+  Seconds note_interval = 60s;            ///< a waiting job's comment is written at most this often
+  std::string state_dir{};                ///< full path; empty: StateSaveLocation/flex-start
+  std::string listen = "127.0.0.1:9762";  ///< or "off"
+  std::string listen_token_file{};        ///< full path; needed where others can reach the port
 };
 
 struct DwsFlexConfig {

@@ -95,7 +95,11 @@ constexpr Sweeper kSweeper[] = {
      }},
     {"listen",
      [](Reader& r, const Setting& s, SweeperConfig& c) {
-       r.shaped(s, is_listen_address, "write HOST:PORT, like 127.0.0.1:9762", c.listen);
+       r.shaped(s, is_listen_setting, "write HOST:PORT, like 127.0.0.1:9762, or off", c.listen);
+     }},
+    {"listen_token_file",
+     [](Reader& r, const Setting& s, SweeperConfig& c) {
+       r.shaped(s, is_full_path, "write the full path of a file", c.listen_token_file);
      }},
 };
 

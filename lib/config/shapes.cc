@@ -222,9 +222,28 @@ std::string template_region(std::string_view text) {
   return parts.size() == 4 && parts[0] == "regions" ? std::string(parts[1]) : std::string{};
 }
 
-bool is_listen_address(std::string_view text) {
+std::optional<ListenAddress> parse_listen(std::string_view text) {
   const auto parts = split_host(text);
-  return parts && parts->port.has_value();
+  if (!parts || !parts->port) return std::nullopt;
+  const bool is_bracketed = parts->host.starts_with('[');
+  return ListenAddress{
+      .host =
+          std::string(is_bracketed ? parts->host.substr(1, parts->host.size() - 2) : parts->host),
+      .port = static_cast<int>(*parts->port),
+      .is_loopback = is_loopback(parts->host)};
+}
+
+bool is_listen_setting(std::string_view text) {
+  return text == "off" || parse_listen(text).has_value();
+}
+
+bool is_loopback_authority(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  const auto parts = split_host(lower);
+  return parts && is_loopback(parts->host);
 }
 
 bool is_machine_type(std::string_view text) {

@@ -36,8 +36,21 @@ namespace flex {
 /// The region that a template is in; empty: global, or not said.
 [[nodiscard]] std::string template_region(std::string_view text);
 
-/// "127.0.0.1:9762", "[::1]:9762", "host:0".
-[[nodiscard]] bool is_listen_address(std::string_view text);
+/// Where to listen; port 0: any free one.
+struct ListenAddress {
+  std::string host{};  ///< IPv6 without brackets
+  int port = 0;
+  bool is_loopback = false;
+};
+
+/// "127.0.0.1:9762", "[::1]:9762", "host:0"; nothing for any other text, "off" among it.
+[[nodiscard]] std::optional<ListenAddress> parse_listen(std::string_view text);
+
+/// What parse_listen takes, or "off".
+[[nodiscard]] bool is_listen_setting(std::string_view text);
+
+/// True for a Host header that names this machine itself: "localhost:9762", "127.0.0.1", "[::1]".
+[[nodiscard]] bool is_loopback_authority(std::string_view text);
 
 /// "a3-ultragpu-8g".
 [[nodiscard]] bool is_machine_type(std::string_view text);

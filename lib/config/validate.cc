@@ -128,6 +128,16 @@ void check_region(Config& config, const Sources& sources, Problems& problems) {
   }
 }
 
+/// Whoever reaches the port sees users, jobs and what the cluster is about to do.
+void check_listen(const Config& config, const Marks& marks, Problems& problems) {
+  const auto address = parse_listen(config.sweeper.listen);
+  if (!address || address->is_loopback || !config.sweeper.listen_token_file.empty()) return;
+  problems.add(
+      marks.at("sweeper.listen"),
+      fmt::format("'listen' on {} can be reached from other machines", address->host),
+      "add listen_token_file, the path of a file with a bearer token, or listen on 127.0.0.1");
+}
+
 /// Those of its static nodes that are its own.
 void mark_static(Config& config, std::size_t index) {
   for (const NodeName& node : config.nodesets[index].static_nodes) {
@@ -176,6 +186,7 @@ void validate(Config& config, const Sources& sources, Problems& problems) {
     check_on_stockout(config, nodeset, marks, problems);
     check_run_duration(nodeset, marks, problems);
   }
+  check_listen(config, sources.top, problems);
   check_region(config, sources, problems);
   place_nodes(config, sources, problems);
   check_group_names(config, sources, problems);

@@ -42,6 +42,8 @@ struct Job {
   std::uint32_t restart_count = 0;
   std::vector<NodeName> nodes{};  ///< allocated nodes
   std::string partition{};
+  std::string name{};
+  std::string user{};  ///< empty where slurmctld does not say: user_id is always there
   std::string comment{};
   std::string admin_comment{};
   std::string extra{};  ///< empty before Slurm 23.02

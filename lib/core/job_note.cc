@@ -116,6 +116,13 @@ std::string with_note(std::string_view existing, std::string_view text) {
   return fmt::format("{}{}{}", existing.substr(0, ours), kSeparator, note);
 }
 
+std::string_view our_note(std::string_view comment) {
+  const std::size_t ours = our_place(comment);
+  if (ours == std::string_view::npos) return {};
+  return comment.substr(ours == 0 ? kNotePrefix.size()
+                                  : ours + kSeparator.size() + kNotePrefix.size());
+}
+
 std::string note_capped(Seconds time_limit, Seconds run_duration) {
   return fmt::format(
       "time limit {} capped: VMs live at most {} from their start, save your work before that",
@@ -216,6 +223,10 @@ std::string why_given_up(Seconds limit, bool is_own_limit) {
 
 std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate) {
   return fmt::format("{}; {}", why_given_up(limit, is_own_limit), words_of(fate));
+}
+
+std::string note_cancelled(std::string_view why, Fate fate) {
+  return fmt::format("no VMs: {}; {}", why, words_of(fate));
 }
 
 std::string note_stopped(std::string_view nodeset, std::string_view why) {

@@ -20,6 +20,9 @@ inline constexpr std::string_view kNotePrefix = "flex: ";
 /// others wrote stays.
 [[nodiscard]] std::string with_note(std::string_view existing, std::string_view text);
 
+/// Our part of an AdminComment, without the prefix; empty: there is none.
+[[nodiscard]] std::string_view our_note(std::string_view comment);
+
 /// The VMs may end before the job's time limit does.
 [[nodiscard]] std::string note_capped(Seconds time_limit, Seconds run_duration);
 
@@ -99,7 +102,10 @@ enum class Fate {
 /// And what becomes of it.
 [[nodiscard]] std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate);
 
-/// The nodeset does not boot.
+/// An admin cancelled its request: "no VMs: request j12-x was cancelled by ann; held, …".
+[[nodiscard]] std::string note_cancelled(std::string_view why, Fate fate);
+
+/// The nodeset does not boot, or an admin has paused it.
 [[nodiscard]] std::string note_stopped(std::string_view nodeset, std::string_view why);
 
 /// A running job lost VMs.

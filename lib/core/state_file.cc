@@ -46,11 +46,16 @@ ErrorKind kind_of(int number) {
 }
 
 Error to_error(int number, std::string_view doing, const std::string& path) {
+  // The unit lets the sweeper write to Slurm's usual places only.
+  const std::string_view hint =
+      number == EROFS ? "; under systemd, name it in ReadWritePaths= (systemctl edit flex-sweeper)"
+                      : "";
   return {kind_of(number),
-          fmt::format("cannot {} '{}': {}",
+          fmt::format("cannot {} '{}': {}{}",
                       doing,
                       path,
-                      std::error_code(number, std::generic_category()).message())};
+                      std::error_code(number, std::generic_category()).message(),
+                      hint)};
 }
 
 /// 0, or the error's number.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/fleet/groups.h"
 
+#include "lib/core/duration.h"
 #include "lib/core/job_note.h"
 #include "lib/fleet/routes.h"
 #include "lib/slurm/hostlist.h"
@@ -115,6 +116,27 @@ RunDuration run_duration(const NodesetConfig& nodeset, const Job* job, Mode mode
   RunDuration duration{.run = is_free ? std::min(*wish, longest) : longest};
   if (duration.run != *wish) duration.unmet_wish = wish;
   return duration;
+}
+
+std::string run_duration_text(const NodesetConfig& nodeset, const Job* job, Mode mode) {
+  const Seconds longest = nodeset.dws_flex.max_run_duration;
+  const std::string most = fmt::format("max_run_duration {}", format_slurm_time(longest));
+  if (job == nullptr) return most + ", as no job asks";
+  if (!nodeset.dws_flex.use_job_duration) return most + ", as use_job_duration is false";
+  if (mode == Mode::Individual) return most + ", as VMs that come one by one live so long";
+  if (const auto wish = wish_of(*job).run)
+    return fmt::format("the job's own run={}{}",
+                       format_slurm_time(*wish),
+                       *wish > longest ? ", cut to " + most : "");
+  if (!job->time_limit) return most + ", as the job has no TimeLimit";
+  const Seconds wanted = *job->time_limit + nodeset.run_duration_margin;
+  const Seconds run = run_duration(nodeset, job, mode).run;
+  return fmt::format("TimeLimit {} + run_duration_margin {}{}",
+                     format_slurm_time(*job->time_limit),
+                     format_slurm_time(nodeset.run_duration_margin),
+                     run < wanted   ? ", cut to " + most
+                     : run > wanted ? ", raised to Google's least"
+                                    : "");
 }
 
 std::string shortfall_note(const RunDuration& duration, const std::optional<Seconds>& time_limit) {

@@ -79,6 +79,11 @@ struct RunDuration {
 /// TimeLimit, within what the nodeset allows. Null: nodes without a job.
 [[nodiscard]] RunDuration run_duration(const NodesetConfig& nodeset, const Job* job, Mode mode);
 
+/// How that was computed, for people: "TimeLimit 04:00:00 + run_duration_margin 00:15:00".
+[[nodiscard]] std::string run_duration_text(const NodesetConfig& nodeset,
+                                            const Job* job,
+                                            Mode mode);
+
 /// What the job's author is to know about it; empty: nothing.
 [[nodiscard]] std::string shortfall_note(const RunDuration& duration,
                                          const std::optional<Seconds>& time_limit);

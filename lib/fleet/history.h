@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lib/core/domain.h"
+#include "lib/core/log.h"
 #include "lib/core/result.h"
 
 #include <cstddef>
@@ -36,7 +37,11 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// One line without its end; never fails: what is no UTF-8 is replaced, what is long is cut.
+/// The nodes that it is about, folded, and how many they are.
+void set_nodes(Event& event, const std::vector<NodeName>& nodes);
+
+/// One line without its end; never fails: what is no UTF-8 is replaced, what is long is cut, a list
+/// of nodes so that it can still be read (`n` tells how many there were).
 [[nodiscard]] std::string to_line(const Event& event);
 /// Invalid for anything that to_line did not write. Members that are not known are left out.
 [[nodiscard]] Result<Event> parse_event(std::string_view line);
@@ -53,6 +58,10 @@ inline constexpr std::size_t kMostHistory = std::size_t{16} << 20U;
                                           std::span<const Event> events,
                                           std::size_t most = kMostHistory);
 
+/// The same for whoever only does so beside his work: what cannot be written is a line in the log.
+/// Without a directory, or before the sweeper has made it, nothing is kept.
+void keep_in_history(const std::string& state_dir, std::span<const Event> events, const Log& log);
+
 /// How far somebody has read.
 struct HistoryMark {
   std::uint64_t file = 0;  ///< its inode; 0: nothing has been read
@@ -60,8 +69,8 @@ struct HistoryMark {
 };
 
 /// Reads on from `mark`, and moves it: lines that are not whole yet are left for the next time, bad
-/// ones are left out. With a fresh mark everything there is, the older file first. NotFound if there
-/// is no history.
+/// ones are left out. With a fresh mark everything there is, the older file first. NotFound if
+/// there is no history.
 [[nodiscard]] Result<Done> read_history(const std::string& state_dir,
                                         HistoryMark& mark,
                                         const std::function<void(Event)>& take);

@@ -2,10 +2,14 @@
 #include "lib/fleet/session.h"
 
 #include "lib/config/load.h"
+#include "lib/core/clock.h"
+#include "lib/fleet/history.h"
+#include "lib/fleet/queue.h"
 #include "lib/gce/rest_cloud.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/libslurm_scheduler.h"
 
+#include <array>
 #include <iostream>
 #include <utility>
 
@@ -67,8 +71,28 @@ std::optional<Session> open_session(const Options& options,
     return std::nullopt;
   }
   session.cloud = std::move(*cloud);
+  session.cloud->set_call_observer([tally = session.calls](const CallNote& n) { tally->add(n); });
   return session;
 }
+
+namespace {
+
+std::string_view program_of(std::string_view event) {
+  if (event == "resumed") return "flex-resume";
+  return event == "resume_failed" ? "flex-resume-fail" : "flex-suspend";
+}
+
+/// What cannot be told is only missing in the metrics.
+void tell_calls(const Log& log, const Session& session, std::string_view program) {
+  if (session.calls->empty()) return;
+  Result<std::string> state_dir = session.state_dir;
+  if (state_dir->empty()) state_dir = find_state_dir(session.config, *session.scheduler);
+  const std::array events{session.calls->event(program, SystemClock{}.now())};
+  const Result<Done> told = state_dir ? append_history(*state_dir, events) : state_dir.error();
+  if (!told) log.debug("calls_not_told", {{"why", told.error().what}});
+}
+
+}  // namespace
 
 void log_summary(const Log& log, const Session& session, const Summary& summary) {
   const auto elapsed = std::chrono::steady_clock::now() - summary.started;
@@ -82,6 +106,7 @@ void log_summary(const Log& log, const Session& session, const Summary& summary)
             {"retries", stats.retries},
             {"peak_kib", peak_memory_kib()},
             {"ms", std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count()}});
+  tell_calls(log, session, program_of(summary.event));
 }
 
 }  // namespace flex

@@ -6,6 +6,7 @@
 #include "lib/core/log.h"
 #include "lib/core/program.h"
 #include "lib/core/retry.h"
+#include "lib/fleet/calls.h"
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 
@@ -23,6 +24,8 @@ struct Session {
   std::string cluster{};
   std::unique_ptr<Scheduler> scheduler{};
   std::unique_ptr<Cloud> cloud{};
+  std::string state_dir{};  ///< where the history is; empty until somebody has found it
+  std::shared_ptr<CallTally> calls = std::make_shared<CallTally>();  ///< of this cloud
 };
 
 /// Nothing if the config is bad (all its problems are logged and printed), or Slurm or the
@@ -35,9 +38,10 @@ struct Session {
 [[nodiscard]] Result<std::unique_ptr<Cloud>> open_cloud(const Config& config,
                                                         const RetryPolicy& retry);
 
-/// The program's last line: what, how much, how many calls, how long.
+/// The program's last line: what, how much, how many calls, how long. The calls are also told to
+/// the history, for the sweeper's metrics.
 struct Summary {
-  std::string_view event;
+  std::string_view event;  ///< "resumed", "suspended", "resume_failed"
   const std::vector<NodeName>& nodes;
   std::size_t done;
   std::size_t failed;

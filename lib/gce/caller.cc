@@ -17,6 +17,7 @@ struct Caller::Pending {
   HttpRequest request{};
   int tries = 0;
   bool has_new_token = false;
+  std::chrono::steady_clock::time_point sent{};
 };
 
 Caller::Caller(CallerSettings settings, HttpClient& http, Backoff& backoff, Tokens& tokens)
@@ -82,11 +83,22 @@ void Caller::send(const PendingPtr& pending, const std::string& token) {
   HttpRequest request = pending->request;
   request.bearer = token;
   pending->request.bearer = token;
+  pending->sent = http_->now();
   http_->send(std::move(request),
               [this, pending](Result<HttpResponse> reply) { on_reply(pending, std::move(reply)); });
 }
 
+void Caller::tell(const Pending& pending, const Result<HttpResponse>& reply) const {
+  if (!observer_) return;
+  const auto took = http_->now() - pending.sent;
+  observer_({.method = pending.call.name,
+             .status = reply ? reply->status : 0,
+             .took = std::chrono::duration_cast<std::chrono::milliseconds>(took),
+             .is_retry = pending.tries > 1});
+}
+
 void Caller::on_reply(const PendingPtr& pending, Result<HttpResponse> reply) {
+  tell(*pending, reply);
   if (reply && reply->status >= 200 && reply->status < 300)
     return pending->then(std::move(reply->body));
   if (reply && reply->status == 401 && !pending->has_new_token) {

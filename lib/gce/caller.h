@@ -13,11 +13,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace flex {
 
 struct Call {
+  std::string_view name = "other";  ///< as the API's reference calls it, for the observer
   std::string method = "GET";
   std::string path{};   ///< below the project, with its query
   std::string doing{};  ///< for errors: "listing groups"
@@ -49,6 +51,8 @@ class Caller {
 
   [[nodiscard]] CloudStats stats() const { return stats_; }
 
+  void set_observer(CallObserver observer) { observer_ = std::move(observer); }
+
  private:
   struct Pending;
   // Shared, because a std::function must be copyable; there is one owner at a time.
@@ -59,12 +63,14 @@ class Caller {
   void send(const PendingPtr& pending, const std::string& token);
   void on_reply(const PendingPtr& pending, Result<HttpResponse> reply);
   void fail(const PendingPtr& pending, Error error);
+  void tell(const Pending& pending, const Result<HttpResponse>& reply) const;
 
   CallerSettings settings_;
   HttpClient* http_;
   Backoff* backoff_;
   Tokens* tokens_;
   CloudStats stats_{};
+  CallObserver observer_{};
   std::vector<std::function<void(const Result<Done>&)>> waiting_{};
 };
 

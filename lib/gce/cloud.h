@@ -14,6 +14,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flex {
@@ -30,6 +31,17 @@ struct CloudStats {
   std::size_t retries = 0;  ///< of those, the repeated ones
   std::chrono::steady_clock::time_point first_call{};
 };
+
+/// One HTTP request to the Compute API, and its answer.
+struct CallNote {
+  std::string_view method{};         ///< "regionInstanceGroupManagers.list"
+  int status = 0;                    ///< 0: there was no answer
+  std::chrono::milliseconds took{};  ///< from when it was handed to the network, its wait for a
+                                     ///< free connection included
+  bool is_retry = false;
+};
+
+using CallObserver = std::function<void(const CallNote&)>;
 
 class Cloud {
  public:
@@ -91,6 +103,9 @@ class Cloud {
   /// A new deadline for what follows (the first one is set when the Cloud is opened).
   virtual void set_deadline(std::chrono::steady_clock::time_point deadline) = 0;
   [[nodiscard]] virtual CloudStats stats() const = 0;
+
+  /// Is told of each HTTP request to the Compute API when it is over, during run().
+  virtual void set_call_observer(CallObserver observer) { (void)observer; }
 };
 
 }  // namespace flex

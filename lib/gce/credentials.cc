@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/gce/credentials.h"
 
-#include "lib/core/descriptor.h"
 #include "lib/core/program.h"
 #include "lib/core/trust.h"
 #include "lib/gce/json_view.h"
@@ -10,12 +9,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <optional>
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -29,50 +24,14 @@ Error invalid(std::string what) {
   return {ErrorKind::Invalid, std::move(what), "BAD_CREDENTIALS"};
 }
 
-Result<Done> check_owner(const struct stat& file, const std::optional<uid_t>& slurm_user) {
-  if (!S_ISREG(file.st_mode)) return invalid("not a regular file");
-  if ((file.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return invalid("group or others may write it: chmod go-w");
-  if (!is_trusted_owner(file.st_uid, slurm_user))
-    return invalid(fmt::format(
-        "it belongs to user {}, not to root or the user we run as ({})", file.st_uid, geteuid()));
-  return Done{};
-}
-
-/// NotFound if there is none.
-Result<Secret> read_key_file(const std::string& path, const std::optional<uid_t>& slurm_user) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (file.get() < 0) {
-    const int why = errno;
-    const bool is_absent = why == ENOENT || why == ENOTDIR || why == EACCES;
-    return Error{is_absent ? ErrorKind::NotFound : ErrorKind::Invalid,
-                 std::strerror(why),  // NOLINT(concurrency-mt-unsafe): one thread
-                 "BAD_CREDENTIALS"};
-  }
-
-  struct stat status {};
-
-  if (fstat(file.get(), &status) != 0) return invalid("cannot stat it");
-  if (auto checked = check_owner(status, slurm_user); !checked) return checked.error();
-  // One buffer from the start, so that no copy of a key stays behind when it grows.
-  std::string text(kMaxKeyFile, '\0');
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const ssize_t got = read(file.get(), text.data() + length, text.size() - length);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return invalid("cannot read it");
-    if (got == 0) break;
-    length += static_cast<std::size_t>(got);
-  }
-  if (length == text.size()) return invalid("too large for a key file");
-  text.resize(length);
-  return Secret(std::move(text));
-}
-
 Result<Credentials> load_key_file(const std::string& path, const std::optional<uid_t>& slurm_user) {
-  auto text = read_key_file(path, slurm_user);
-  if (!text) return std::move(text.error()).in(fmt::format("key file '{}'", path));
-  auto credentials = parse_credentials(text->text());
+  auto read = read_trusted_file(path, slurm_user, kMaxKeyFile);
+  if (!read) {
+    read.error().code = "BAD_CREDENTIALS";
+    return std::move(read.error()).in(fmt::format("key file '{}'", path));
+  }
+  const Secret text(*std::move(read));
+  auto credentials = parse_credentials(text.text());
   if (!credentials) return std::move(credentials.error()).in(fmt::format("key file '{}'", path));
   return credentials;
 }

@@ -19,6 +19,7 @@ namespace flex {
 /// All pages of a list, one after the other, or an error.
 template <class T>
 struct Listing {
+  std::string_view name = "other";  ///< of the method, as in Call
   std::string method = "GET";
   std::string path{};
   QueryParams query{};
@@ -32,7 +33,10 @@ template <class T>
 void fetch_page(Caller& caller, std::shared_ptr<Listing<T>> list, const std::string& token) {
   QueryParams query = list->query;
   query.emplace_back("pageToken", token);
-  Call call{.method = list->method, .path = with_query(list->path, query), .doing = list->doing};
+  Call call{.name = list->name,
+            .method = list->method,
+            .path = with_query(list->path, query),
+            .doing = list->doing};
   caller.call(std::move(call), [&caller, list, token](const Result<std::string>& reply) {
     if (!reply) return list->then(reply.error());
     auto page = list->parse(*reply);

@@ -22,13 +22,15 @@ constexpr auto kPause = 250ms;
 
 struct Waiting {
   Caller* caller;
+  std::string_view method;
   std::string path;
   std::string name;
   Then<Done> then;
 };
 
 void ask(const Waiting& waiting) {
-  Call call{.method = "POST",
+  Call call{.name = waiting.method,
+            .method = "POST",
             .path = with_query(waiting.path + "/wait", {{"fields", std::string(kOperationFields)}}),
             .doing = fmt::format("waiting for operation '{}'", waiting.name),
             .extra_time = kLongPoll};
@@ -58,9 +60,13 @@ void wait_for(Caller& caller,
     caller.later([operation, then = std::move(then)] { then(outcome(operation)); });
     return;
   }
-  std::string path = operation.zone.empty() ? operation_path(region, operation.name)
-                                            : zone_operation_path(operation.zone, operation.name);
-  ask({&caller, std::move(path), operation.name, std::move(then)});
+  const bool is_regional = operation.zone.empty();
+  ask({.caller = &caller,
+       .method = is_regional ? "regionOperations.wait" : "zoneOperations.wait",
+       .path = is_regional ? operation_path(region, operation.name)
+                           : zone_operation_path(operation.zone, operation.name),
+       .name = operation.name,
+       .then = std::move(then)});
 }
 
 }  // namespace flex

@@ -60,7 +60,8 @@ class RestCloud final : public Cloud {
 
   void fetch_groups(const std::string& prefix, Then<std::vector<Group>> then) override {
     fetch_all<Group>(caller_,
-                     {.path = groups_path(region_),
+                     {.name = "regionInstanceGroupManagers.list",
+                      .path = groups_path(region_),
                       .query = {{"filter", name_filter(prefix)},
                                 {"maxResults", std::string(kPageSize)},
                                 {"fields", group_page_fields()}},
@@ -79,6 +80,7 @@ class RestCloud final : public Cloud {
   void fetch_group(const MigName& group, Then<Group> then) override {
     std::string doing = fmt::format("group '{}'", group);
     Call call{
+        .name = "regionInstanceGroupManagers.get",
         .path = with_query(group_path(region_, group), {{"fields", std::string(kGroupFields)}}),
         .doing = doing};
     caller_.call(std::move(call),
@@ -93,7 +95,8 @@ class RestCloud final : public Cloud {
   void fetch_requests(const MigName& group, Then<std::vector<ResizeRequest>> then) override {
     fetch_all<ResizeRequest>(
         caller_,
-        {.path = requests_path(region_, group),
+        {.name = "regionInstanceGroupManagerResizeRequests.list",
+         .path = requests_path(region_, group),
          .query = {{"maxResults", std::string(kPageSize)}, {"fields", request_page_fields()}},
          .doing = fmt::format("listing requests of group '{}'", group),
          .parse = [group](std::string_view text) { return parse_request_page(text, group); },
@@ -104,7 +107,8 @@ class RestCloud final : public Cloud {
     // All in one answer unless somebody has made the group paginated.
     fetch_all<Instance>(
         caller_,
-        {.method = "POST",
+        {.name = "regionInstanceGroupManagers.listManagedInstances",
+         .method = "POST",
          .path = group_path(region_, group) + "/listManagedInstances",
          .query = {{"maxResults", std::string(kPageSize)}, {"fields", instance_page_fields()}},
          .doing = fmt::format("listing instances of group '{}'", group),
@@ -116,7 +120,8 @@ class RestCloud final : public Cloud {
                              Then<std::vector<Instance>> then) override {
     fetch_all<Instance>(
         caller_,
-        {.path = "/aggregated/instances",
+        {.name = "instances.aggregatedList",
+         .path = "/aggregated/instances",
          .query = {{"filter", description_filter(ownership_mark(cluster, ""))},
                    {"returnPartialSuccess", "false"},
                    {"maxResults", std::string(kPageSize)},
@@ -136,7 +141,8 @@ class RestCloud final : public Cloud {
   void fetch_bulk_operations(Then<std::vector<Operation>> then) override {
     fetch_all<Operation>(
         caller_,
-        {.path = operations_path(region_),
+        {.name = "regionOperations.list",
+         .path = operations_path(region_),
          .query = {{"filter", "(operationType = \"bulkInsert\") AND (status != \"DONE\")"},
                    {"maxResults", std::string(kPageSize)},
                    {"fields", operation_page_fields()}},
@@ -152,7 +158,8 @@ class RestCloud final : public Cloud {
 
   void fetch_policies(const std::string& prefix, Then<std::vector<Policy>> then) override {
     fetch_all<Policy>(caller_,
-                      {.path = policies_path(region_),
+                      {.name = "resourcePolicies.list",
+                       .path = policies_path(region_),
                        .query = {{"filter", name_filter(prefix)},
                                  {"maxResults", std::string(kPageSize)},
                                  {"fields", policy_page_fields()}},
@@ -174,7 +181,8 @@ class RestCloud final : public Cloud {
       return caller_.later([doing, then = std::move(then)] { then(no_zone(doing)); });
     }
     // A start below 0 counts from the end.
-    Call call{.path = with_query(
+    Call call{.name = "instances.getSerialPortOutput",
+              .path = with_query(
                   serial_path(zone, last_part(instance.url)),
                   {{"start", fmt::format("-{}", kMaxSerialOutput)}, {"fields", "contents"}}),
               .doing = doing};
@@ -192,7 +200,8 @@ class RestCloud final : public Cloud {
   }
 
   void insert_group(const GroupSpec& spec, Then<Operation> then) override {
-    write({.method = "POST",
+    write({.name = "regionInstanceGroupManagers.insert",
+           .method = "POST",
            .path = groups_path(region_),
            .doing = fmt::format("creating group '{}'", spec.name),
            .body =
@@ -203,7 +212,8 @@ class RestCloud final : public Cloud {
   }
 
   void insert_request(const RequestSpec& spec, Then<Operation> then) override {
-    write({.method = "POST",
+    write({.name = "regionInstanceGroupManagerResizeRequests.insert",
+           .method = "POST",
            .path = requests_path(region_, spec.group),
            .doing = fmt::format("creating request '{}' in group '{}'", spec.name, spec.group),
            .body = [body = request_body(spec)](const std::string&) { return body; }},
@@ -214,7 +224,8 @@ class RestCloud final : public Cloud {
                         std::span<const NodeName> nodes,
                         Then<Operation> then) override {
     if (refuses(nodes.size(), "creating", then)) return;
-    write({.method = "POST",
+    write({.name = "regionInstanceGroupManagers.createInstances",
+           .method = "POST",
            .path = group_path(region_, group) + "/createInstances",
            .doing = fmt::format("creating {} instances in group '{}'", nodes.size(), group),
            .body = [body = create_instances_body(nodes)](const std::string&) { return body; }},
@@ -223,7 +234,8 @@ class RestCloud final : public Cloud {
 
   void bulk_insert(const BulkSpec& spec, Then<Operation> then) override {
     if (refuses(spec.nodes.size(), "creating", then)) return;
-    write({.method = "POST",
+    write({.name = "regionInstances.bulkInsert",
+           .method = "POST",
            .path = fmt::format("/regions/{}/instances/bulkInsert", percent_encode(region_)),
            .doing = fmt::format("creating {} VMs", spec.nodes.size()),
            .body =
@@ -234,7 +246,8 @@ class RestCloud final : public Cloud {
   }
 
   void insert_policy(const PolicySpec& spec, Then<Operation> then) override {
-    write({.method = "POST",
+    write({.name = "resourcePolicies.insert",
+           .method = "POST",
            .path = policies_path(region_),
            .doing = fmt::format("creating workload policy '{}'", spec.name),
            .body = [body = policy_body(spec)](const std::string&) { return body; }},
@@ -242,7 +255,8 @@ class RestCloud final : public Cloud {
   }
 
   void delete_policy(const std::string& policy, Then<Operation> then) override {
-    write({.method = "DELETE",
+    write({.name = "resourcePolicies.delete",
+           .method = "DELETE",
            .path = policy_path(region_, policy),
            .doing = fmt::format("deleting workload policy '{}'", policy)},
           std::move(then));
@@ -251,7 +265,8 @@ class RestCloud final : public Cloud {
   void cancel_request(const MigName& group,
                       const RequestName& request,
                       Then<Operation> then) override {
-    write({.method = "POST",
+    write({.name = "regionInstanceGroupManagerResizeRequests.cancel",
+           .method = "POST",
            .path = request_path(region_, group, request) + "/cancel",
            .doing = fmt::format("cancelling request '{}' of group '{}'", request, group)},
           std::move(then));
@@ -280,14 +295,16 @@ class RestCloud final : public Cloud {
   void delete_request(const MigName& group,
                       const RequestName& request,
                       Then<Operation> then) override {
-    write({.method = "DELETE",
+    write({.name = "regionInstanceGroupManagerResizeRequests.delete",
+           .method = "DELETE",
            .path = request_path(region_, group, request),
            .doing = fmt::format("deleting request '{}' of group '{}'", request, group)},
           std::move(then));
   }
 
   void delete_group(const MigName& group, Then<Operation> then) override {
-    write({.method = "DELETE",
+    write({.name = "regionInstanceGroupManagers.delete",
+           .method = "DELETE",
            .path = group_path(region_, group),
            .doing = fmt::format("deleting group '{}'", group)},
           std::move(then));
@@ -304,6 +321,10 @@ class RestCloud final : public Cloud {
   }
 
   [[nodiscard]] CloudStats stats() const override { return caller_.stats(); }
+
+  void set_call_observer(CallObserver observer) override {
+    caller_.set_observer(std::move(observer));
+  }
 
  private:
   void write(Call call, Then<Operation> then) {
@@ -322,7 +343,8 @@ class RestCloud final : public Cloud {
   void delete_listed(const MigName& group,
                      const std::vector<std::string>& instances,
                      Then<Operation> then) {
-    write({.method = "POST",
+    write({.name = "regionInstanceGroupManagers.deleteInstances",
+           .method = "POST",
            .path = group_path(region_, group) + "/deleteInstances",
            .doing = fmt::format("deleting {} instances of group '{}'", instances.size(), group),
            .body = [body = delete_instances_body(instances)](const std::string&) { return body; }},
@@ -338,7 +360,8 @@ class RestCloud final : public Cloud {
         caller_.later([all, doing] { all(no_zone(doing)); });
         continue;
       }
-      write({.method = "DELETE",
+      write({.name = "instances.delete",
+             .method = "DELETE",
              .path = instance_path(zone, last_part(instance.url)),
              .doing = std::move(doing)},
             [all](Result<Operation> answer) {

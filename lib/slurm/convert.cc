@@ -61,6 +61,8 @@ Job to_job(const slurm_job_info_t& job) {
           .restart_count = job.restart_cnt,
           .nodes = to_nodes(has_nodes ? job.nodes : nullptr),
           .partition = to_text(job.partition),
+          .name = to_text(job.name),
+          .user = to_text(job.user_name),
           .comment = to_text(job.comment),
           .admin_comment = to_text(job.admin_comment),
           .extra = to_text(job_extra(job)),

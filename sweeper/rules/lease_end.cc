@@ -6,6 +6,7 @@
 // powered down just as well, and the next VM has another end.
 #include "lib/core/duration.h"
 #include "lib/slurm/node_state.h"
+#include "sweeper/lease.h"
 #include "sweeper/rules.h"
 
 #include <fmt/chrono.h>
@@ -39,22 +40,6 @@ TimePoint bucket_of(TimePoint end, TimePoint now) {
 
 std::string name_of(TimePoint bucket) {
   return fmt::format("{}{:%Y%m%dT%H%M}", kPrefix, fmt::gmtime(bucket.time_since_epoch().count()));
-}
-
-/// By its name, which must be exactly one that name_of() makes, and as only we make them.
-bool is_ours(const Reservation& reservation) {
-  const std::string_view name = reservation.name;
-  if (!name.starts_with(kPrefix) || !reservation.is_maintenance || !reservation.ignores_jobs)
-    return false;
-  const std::string_view stamp = name.substr(kPrefix.size());
-  if (stamp.size() != kPattern.size()) return false;
-  const auto time = parse_time(fmt::format("{}-{}-{}{}:{}:00Z",
-                                           stamp.substr(0, 4),
-                                           stamp.substr(4, 2),
-                                           stamp.substr(6, 2),
-                                           stamp.substr(8, 3),
-                                           stamp.substr(11)));
-  return time && name_of(*time) == name;
 }
 
 /// When the VM behind the node ends, if jobs must be told apart by it: not for a node that goes
@@ -124,10 +109,26 @@ void mend(Round& round, const Reservation& wanted, const Reservation& there) {
 
 }  // namespace
 
+/// By its name, which must be exactly one that name_of() makes, and as only we make them.
+bool is_lease_reservation(const Reservation& reservation) {
+  const std::string_view name = reservation.name;
+  if (!name.starts_with(kPrefix) || !reservation.is_maintenance || !reservation.ignores_jobs)
+    return false;
+  const std::string_view stamp = name.substr(kPrefix.size());
+  if (stamp.size() != kPattern.size()) return false;
+  const auto time = parse_time(fmt::format("{}-{}-{}{}:{}:00Z",
+                                           stamp.substr(0, 4),
+                                           stamp.substr(4, 2),
+                                           stamp.substr(6, 2),
+                                           stamp.substr(8, 3),
+                                           stamp.substr(11)));
+  return time && name_of(*time) == name;
+}
+
 void lease_end(Round& round) {
   std::map<std::string, Reservation> wanted = find_wanted(round);
   for (const Reservation& there : round.shot.reservations.items) {
-    if (!is_ours(there)) continue;
+    if (!is_lease_reservation(there)) continue;
     const auto found = wanted.find(there.name);
     if (found == wanted.end()) {
       round.add(Rule::LeaseEnd, "none of its VMs is left", DeleteReservation{.name = there.name});

@@ -6,6 +6,7 @@
 #include "lib/fleet/groups.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
+#include "sweeper/vm_origins.h"
 
 #include <fmt/format.h>
 
@@ -22,37 +23,6 @@ constexpr std::size_t kMostTexts = 250;
 /// An end that moves by less is the same VM's.
 constexpr Seconds kSameEnd{60};
 
-/// Which request made the VM of a node: the newest in its group that was served.
-class Requests {
- public:
-  explicit Requests(const Snapshot& shot) : shot_(shot) {}
-
-  [[nodiscard]] std::string find(const SweptGroup& group, const NodeName& node) {
-    if (!is_read_) read();
-    const auto found = by_node_.find({&group, node});
-    return found == by_node_.end() ? std::string{} : found->second->name.text;
-  }
-
- private:
-  void read() {
-    is_read_ = true;
-    for (const SweptGroup& group : shot_.groups) {
-      for (const ResizeRequest& request : group.requests) {
-        const bool may_have_made = request.is_active() || request.state == RequestState::Succeeded;
-        if (!may_have_made || !is_our_request(request)) continue;
-        for (const NodeName& node : request.nodes) {
-          const ResizeRequest*& newest = by_node_[{&group, node}];
-          if (newest == nullptr || newest->created < request.created) newest = &request;
-        }
-      }
-    }
-  }
-
-  const Snapshot& shot_;
-  bool is_read_ = false;
-  std::map<std::pair<const SweptGroup*, NodeName>, const ResizeRequest*> by_node_{};
-};
-
 bool is_same_vm(const NodeLease& said, const NodeLease& lease) {
   return said.nodeset == lease.nodeset && said.end > lease.end - kSameEnd &&
          said.end < lease.end + kSameEnd;
@@ -61,13 +31,16 @@ bool is_same_vm(const NodeLease& said, const NodeLease& lease) {
 /// What is to be said of the node's VM, where that is not said yet.
 std::optional<NodeLease> lease_to_note(const Round& round,
                                        const NodePicture& node,
-                                       Requests& requests) {
+                                       VmOrigins& origins) {
   NodeLease lease{.end = *node.entry->terminates, .nodeset = round.nodeset_of(node).name};
   const auto said = read_lease(node.node->extra);
   const bool is_known = said && is_same_vm(*said, lease);
   // A request is deleted long before its VMs end.
-  lease.request = is_known && !said->request.empty() ? said->request
-                                                     : requests.find(*node.entry.group, node.name);
+  if (is_known && !said->request.empty()) {
+    lease.request = said->request;
+  } else if (const ResizeRequest* request = origins.find(*node.entry.group, node.name)) {
+    lease.request = request->name.text;
+  }
   if (said == lease) return std::nullopt;
   return lease;
 }
@@ -75,14 +48,14 @@ std::optional<NodeLease> lease_to_note(const Round& round,
 }  // namespace
 
 void node_note(Round& round) {
-  Requests requests(round.shot);
+  VmOrigins origins(round.shot);
   using Key = std::tuple<TimePoint, std::string, std::string>;
   std::map<Key, NoteLease> notes;
   std::vector<NodeName> gone;
   for (const NodePicture& node : round.picture.nodes()) {
     if (node.node == nullptr) continue;
     if (node.has_vm() && node.entry->terminates) {
-      auto lease = lease_to_note(round, node, requests);
+      auto lease = lease_to_note(round, node, origins);
       if (!lease) continue;
       NoteLease& note = notes[{lease->end, lease->nodeset, lease->request}];
       note.nodes.push_back(node.name);

@@ -124,12 +124,12 @@ class Sandbox:
             return {}
         return {"user": self.account.pw_uid, "group": self.account.pw_gid, "extra_groups": []}
 
-    def spawn(self, argv, log, env=None):
-        """A daemon in its own session; its output goes to log/<log>."""
+    def spawn(self, argv, log, env=None, stdout=None):
+        """A daemon in its own session; its output goes to log/<log>, or to `stdout`."""
         with open(self.dir / "log" / log, "ab") as output:
             child = subprocess.Popen(
-                [str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, env=env or self.env(), cwd=self.dir,
+                [str(word) for word in argv], stdin=subprocess.DEVNULL,
+                stdout=output if stdout is None else stdout, stderr=output, env=env or self.env(), cwd=self.dir,
                 start_new_session=True, umask=0o022, **self._identity())
         self._children.append(child)
         return child

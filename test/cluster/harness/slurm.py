@@ -20,7 +20,7 @@ ZONES = ("us-central1-a",)
 PLUGIN = "spank_flex_start.so"
 # Short enough for a test; merged with what the test itself sets.
 SWEEPER = {"interval": "1s", "orphan_grace": "2s", "empty_mig_grace": "3s", "finished_request_grace": "20s",
-           "note_interval": "1s"}
+           "note_interval": "1s", "listen": "127.0.0.1:0"}
 # Values of these keys run to the end of their line in scontrol's output.
 TO_LINE_END = {"AdminComment", "Comment", "SystemComment", "Command", "WorkDir", "StdErr", "StdIn",
                "StdOut", "OS", "Extra", "SubmitLine"}

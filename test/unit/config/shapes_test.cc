@@ -106,9 +106,11 @@ TEST_CASE("instance_template: name, path or URL", "[config]") {
   CHECK(template_region(text) == region);
 }
 
-TEST_CASE("listen: host and port", "[config]") {
+TEST_CASE("listen: host and port, or off", "[config]") {
   const auto [text, is_good] = GENERATE(table<std::string, bool>({
       {"127.0.0.1:9762", true},
+      {"off", true},
+      {"Off", false},
       {"0.0.0.0:0", true},
       {"[::]:9762", true},
       {"login-1:9762", true},
@@ -124,7 +126,51 @@ TEST_CASE("listen: host and port", "[config]") {
       {"[]:1", false},
   }));
   INFO(text);
-  CHECK(is_listen_address(text) == is_good);
+  CHECK(is_listen_setting(text) == is_good);
+  CHECK(parse_listen(text).has_value() == (is_good && text != "off"));
+}
+
+TEST_CASE("listen: who can reach it", "[config]") {
+  const auto [text, host, port, is_loopback] = GENERATE(table<std::string, std::string, int, bool>({
+      {"127.0.0.1:9762", "127.0.0.1", 9762, true},
+      {"127.1.2.3:0", "127.1.2.3", 0, true},
+      {"localhost:1", "localhost", 1, true},
+      {"[::1]:9762", "::1", 9762, true},
+      {"[::]:9762", "::", 9762, false},
+      {"0.0.0.0:9762", "0.0.0.0", 9762, false},
+      {"127.example.com:1", "127.example.com", 1, false},
+      {"login-1:9762", "login-1", 9762, false},
+  }));
+  INFO(text);
+  const auto address = parse_listen(text);
+  REQUIRE(address);
+  CHECK(address->host == host);
+  CHECK(address->port == port);
+  CHECK(address->is_loopback == is_loopback);
+}
+
+TEST_CASE("Host header: a name of this machine itself", "[config]") {
+  const auto [text, is_good] = GENERATE(table<std::string, bool>({
+      {"localhost", true},
+      {"LocalHost:9762", true},
+      {"127.0.0.1:9762", true},
+      {"127.9.9.9", true},
+      {"[::1]", true},
+      {"[::1]:9762", true},
+      {"", false},
+      {"localhost.", false},
+      {"localhost.evil.com", false},
+      {"evil.com:9762", false},
+      {"127.0.0.1.evil.com", false},
+      {"127.0.0.256", false},
+      {"0.0.0.0", false},
+      {"localhost@evil.com", false},
+      {"localhost:9762:1", false},
+      {"localhost/", false},
+      {" localhost", false},
+  }));
+  INFO(text);
+  CHECK(is_loopback_authority(text) == is_good);
 }
 
 TEST_CASE("cluster and project: as Slurm and Google name them", "[config]") {

@@ -71,3 +71,10 @@ TEST_CASE("warning_line: rounds up to minutes and is never negative", "[core]") 
   CHECK_THAT(warning_line(overrun, overrun.ends + Seconds{9}),
              ContainsSubstring(", in 0 minutes;"));
 }
+
+TEST_CASE("our_note: our part of a comment, and nothing of others", "[core]") {
+  CHECK(our_note("flex: waiting | flex: for VMs") == "waiting | flex: for VMs");
+  CHECK(our_note("billing=42 | flex: waiting") == "waiting");
+  CHECK(our_note("billing=42").empty());
+  CHECK(our_note("").empty());
+}

@@ -51,3 +51,30 @@ TEST_CASE("is_our_request: by its description, not by its name", "[fleet]") {
   CHECK_FALSE(is_our_request(described("slurm-flex-starter job=1")));
   CHECK_FALSE(is_our_request(described("not slurm-flex-start job=1")));
 }
+
+TEST_CASE("run_duration_text: says how the run duration was computed", "[fleet]") {
+  using namespace std::chrono_literals;
+  NodesetConfig set = test::nodeset("a", test::nodes("a", 1));
+  Job job = test::job(7, {{"a-0"}}, 4h);
+  const auto text = [&](const Job* of, Mode mode = Mode::Queued) {
+    return run_duration_text(set, of, mode);
+  };
+  CHECK(text(&job) == "TimeLimit 04:00:00 + run_duration_margin 00:15:00");
+  CHECK(text(nullptr) == "max_run_duration 7-00:00:00, as no job asks");
+  CHECK(text(&job, Mode::Individual) ==
+        "max_run_duration 7-00:00:00, as VMs that come one by one live so long");
+  job.time_limit = 24h * 8;
+  CHECK(text(&job) ==
+        "TimeLimit 8-00:00:00 + run_duration_margin 00:15:00, cut to max_run_duration 7-00:00:00");
+  job.time_limit = 1min;
+  set.run_duration_margin = 0s;
+  CHECK(text(&job) == "TimeLimit 00:01:00 + run_duration_margin 00:00:00, raised to Google's least");
+  job.time_limit.reset();
+  CHECK(text(&job) == "max_run_duration 7-00:00:00, as the job has no TimeLimit");
+  job.comment = "flex(run=2h)";
+  CHECK(text(&job) == "the job's own run=02:00:00");
+  set.dws_flex.max_run_duration = 1h;
+  CHECK(text(&job) == "the job's own run=02:00:00, cut to max_run_duration 01:00:00");
+  set.dws_flex.use_job_duration = false;
+  CHECK(text(&job) == "max_run_duration 01:00:00, as use_job_duration is false");
+}

@@ -197,6 +197,8 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
   REQUIRE(opened);
   Cloud& cloud = **opened;
   const auto ignore = [](const auto&) {};
+  std::set<std::string> told;
+  cloud.set_call_observer([&told](const CallNote& note) { told.emplace(note.method); });
   cloud.fetch_groups("hpc-", ignore);
   cloud.fetch_groups("", ignore);
   cloud.fetch_group({"g"}, ignore);
@@ -268,6 +270,7 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
                     "resourcePolicies.list",
                     "zoneOperations.wait",
                 });
+  CHECK(told == used);
 }
 
 TEST_CASE("contract: the check itself sees what is wrong", "[gce]") {

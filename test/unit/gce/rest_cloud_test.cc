@@ -5,6 +5,7 @@
 #include "test/support/fake_http.h"
 #include "test/unit/gce/data.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <optional>
@@ -129,6 +130,24 @@ TEST_CASE("rest_cloud: a write keeps its requestId for its retries, the next has
   CHECK(request_id(bench.calls[2]) == request_id(bench.calls[0]));
   CHECK(request_id(bench.calls[3]) != request_id(bench.calls[0]));
   CHECK(bench.cloud->stats().retries == 2);
+}
+
+TEST_CASE("rest_cloud: each try is told, with its answer", "[gce]") {
+  int tries = 0;
+  Bench bench([&](const HttpRequest&) -> Result<HttpResponse> {
+    if (++tries == 1) return Error{ErrorKind::Retry, "lost", "HTTP_FAILED"};
+    return tries == 2 ? Result<HttpResponse>(refusal(503, "backendError")) : operation();
+  });
+  std::vector<std::string> told;
+  bench.cloud->set_call_observer([&told](const CallNote& note) {
+    told.push_back(fmt::format("{} {}{}", note.method, note.status, note.is_retry ? " again" : ""));
+  });
+  std::optional<Result<Operation>> answer;
+  bench.cloud->delete_group({"g"}, keep(answer));
+  bench.cloud->run();
+  CHECK(told == std::vector<std::string>{"regionInstanceGroupManagers.delete 0",
+                                         "regionInstanceGroupManagers.delete 503 again",
+                                         "regionInstanceGroupManagers.delete 200 again"});
 }
 
 TEST_CASE("rest_cloud: waits as long as the server asks before it tries again", "[gce]") {

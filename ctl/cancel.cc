@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// flexctl cancel: takes one request out of Google's queue, and gives its job back.
+#include "ctl/cancel_plan.h"
+#include "ctl/command.h"
+#include "ctl/setup.h"
+#include "lib/fleet/queue.h"
+#include "lib/fleet/session.h"
+#include "lib/slurm/hostlist.h"
+#include "sweeper/act.h"
+#include "sweeper/observe.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+namespace flex {
+
+namespace {
+
+struct CancelCommand {
+  std::string request{};
+  bool is_hold = false;
+  bool is_requeue = false;
+  bool is_cancel_job = false;
+  bool is_yes = false;
+  bool is_json = false;
+
+  [[nodiscard]] OnTimeout then() const {
+    if (is_cancel_job) return OnTimeout::Cancel;
+    return is_requeue ? OnTimeout::Requeue : OnTimeout::Hold;
+  }
+};
+
+void print_plan(std::ostream& out, const CancelPlan& plan) {
+  for (const std::string& sentence : plan.sentences) out << "  " << sentence << '\n';
+}
+
+/// Without a terminal nobody can say yes: then --yes must.
+bool is_confirmed(const CancelCommand& command, const CancelPlan& plan) {
+  if (command.is_yes) return true;
+  if (::isatty(STDIN_FILENO) != 1) {
+    complain("nobody to ask: say --yes to do this:", kExitOk);
+    print_plan(std::cerr, plan);
+    return false;
+  }
+  std::cerr << "This will\n";
+  print_plan(std::cerr, plan);
+  std::cerr << "Go on? [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+std::vector<Event> to_events(const CancelPlan& plan) {
+  std::vector<Event> events;
+  const auto add = [&](const Action& action) {
+    const std::vector<NodeName> nodes = nodes_of(action);
+    Event event;
+    event.what = kind_text(action);
+    event.job = job_of(action);
+    event.nodes = fold_hostlist(nodes);
+    event.n = nodes.size();
+    event.rule = to_string(action.rule);
+    event.why = action.why;
+    if (const auto* cancel = std::get_if<CancelRequest>(&action.what)) {
+      event.group = cancel->group.text;
+      event.request = cancel->request.text;
+    }
+    event.more["result"] = "ok";
+    events.push_back(std::move(event));
+  };
+  add(plan.cancel);
+  for (const Action& action : plan.slurm) add(action);
+  return events;
+}
+
+/// First Google, then, if that was in time, Slurm.
+int carry_out(Session& session, const Snapshot& shot, const CancelPlan& plan, const Log& log) {
+  Memory memory;
+  const Log loud{[&](LogLevel level, std::string_view line) {
+                   if (level >= LogLevel::Warning) complain(line, kExitOk);
+                 },
+                 LogLevel::Warning};
+  log.info("cancel", {{"why", plan.cancel.why}});
+  Actor actor{.config = session.config,
+              .shot = shot,
+              .cloud = *session.cloud,
+              .scheduler = *session.scheduler,
+              .memory = memory,
+              .log = loud,
+              .serial_dir = {},
+              .should_stop = [] { return false; },
+              .asked = {},
+              .served = {}};
+  session.cloud->set_deadline(std::chrono::steady_clock::now() + session.config.api.run_timeout);
+  const ActReport cancelled = act(actor, {plan.cancel});
+  if (cancelled.again > 0)
+    return complain("too late: it is just being served, and nothing was done", kExitFailed);
+  if (cancelled.failed > 0)
+    return complain("the request could not be cancelled, and nothing else was done", kExitFailed);
+  const ActReport told = act(actor, plan.slurm);
+  if (told.again > 0)
+    return complain(
+        "the request is cancelled, but its nodes have changed in the meantime: the "
+        "sweeper sees to them",
+        kExitFailed);
+  if (told.failed > 0)
+    return complain("the request is cancelled, but slurmctld did not take all of the rest",
+                    kExitFailed);
+  return kExitOk;
+}
+
+void print_done(const CancelCommand& command, const CancelPlan& plan) {
+  if (!command.is_json) {
+    std::cout << "Done:\n";
+    print_plan(std::cout, plan);
+  } else {
+    const auto& cancel = std::get<CancelRequest>(plan.cancel.what);
+    std::cout << nlohmann::json{{"request", cancel.request.text},
+                                {"group", cancel.group.text},
+                                {"nodes", fold_hostlist(cancel.nodes)},
+                                {"job", cancel.job},
+                                {"done", plan.sentences}}
+                     .dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
+  }
+  std::cout << std::flush;
+}
+
+int run_cancel(const CancelCommand& command, const Options& options, const Log& log) {
+  auto session = open_session(options, log);
+  if (!session) return kExitUsage;
+  Snapshot shot;
+  shot.cluster = session->cluster;
+  const auto seen =
+      observe(*session->cloud, *session->scheduler, session->config, wall_clock(), shot);
+  if (!seen) return complain(seen.error().what, kExitFailed);
+  const auto plan =
+      plan_cancel(session->config,
+                  shot,
+                  {.request = command.request, .then = command.then(), .by = user_name()});
+  if (!plan) return complain(plan.error().what, kExitFailed);
+  if (!is_confirmed(command, *plan)) return complain("nothing was done", kExitFailed);
+  const int code = carry_out(*session, shot, *plan, log);
+  if (code != kExitOk) return code;
+  print_done(command, *plan);
+  if (const auto state_dir = find_state_dir(session->config, *session->scheduler))
+    tell_history(*state_dir, to_events(*plan));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_cancel(CLI::App& app, Command& command) {
+  CLI::App* const cancel =
+      app.add_subcommand("cancel", "cancel a request that waits, and give its job back");
+  cancel->fallthrough();
+  const auto own = std::make_shared<CancelCommand>();
+  cancel->add_option("request", own->request, "its name as in flexctl status, or GROUP/NAME")
+      ->type_name("REQUEST")
+      ->required();
+  CLI::Option* const hold =
+      cancel->add_flag("--hold", own->is_hold, "the job is requeued and held (the default)");
+  CLI::Option* const requeue =
+      cancel->add_flag("--requeue", own->is_requeue, "the job is requeued and may ask again");
+  CLI::Option* const job =
+      cancel->add_flag("--cancel-job", own->is_cancel_job, "the job is cancelled");
+  hold->excludes(requeue)->excludes(job);
+  requeue->excludes(job);
+  cancel->add_flag("--yes", own->is_yes, "do not ask");
+  cancel->add_flag("--json", own->is_json, "what was done as JSON");
+  cancel->callback([&command, own] {
+    command.run = [own](const Options& options, const Log& log) {
+      return run_cancel(*own, options, log);
+    };
+  });
+}
+
+}  // namespace flex

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ctl/cancel_plan.h"
+
+#include "lib/fleet/groups.h"
+#include "lib/slurm/hostlist.h"
+#include "sweeper/patience.h"
+#include "sweeper/rules.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace flex {
+
+namespace {
+
+std::vector<Placed<ResizeRequest>> find_requests(const Snapshot& shot, const std::string& name) {
+  std::vector<Placed<ResizeRequest>> found;
+  for (const SweptGroup& group : shot.groups) {
+    for (const ResizeRequest& request : group.requests) {
+      if (request.name.text == name || key_of(request) == name)
+        found.push_back({.item = &request, .group = &group});
+    }
+  }
+  return found;
+}
+
+Error unknown(const Snapshot& shot, const std::string& name) {
+  std::vector<std::string> waiting;
+  for (const SweptGroup& group : shot.groups) {
+    for (const ResizeRequest& request : group.requests) {
+      if (request.state == RequestState::Accepted && is_our_request(request))
+        waiting.push_back(request.name.text);
+    }
+  }
+  constexpr std::size_t kMost = 10;
+  const std::size_t more = waiting.size() - std::min(waiting.size(), kMost);
+  waiting.resize(waiting.size() - more);
+  std::string known =
+      waiting.empty() ? "none waits now" : fmt::format("{}", fmt::join(waiting, ", "));
+  if (more > 0) known += fmt::format(", and {} more", more);
+  return {ErrorKind::NotFound,
+          fmt::format("cluster {} has no request '{}'; waiting: {}", shot.cluster, name, known)};
+}
+
+/// Nothing if it can be cancelled, else why not and what to do instead.
+std::string why_not(const ResizeRequest& request) {
+  const std::string nodes = fold_hostlist(request.nodes);
+  switch (request.state) {
+    case RequestState::Accepted:
+      return {};
+    case RequestState::Succeeded:
+      return fmt::format(
+          "it has been served, its VMs are there: end the job, or "
+          "scontrol update NodeName={} State=POWER_DOWN",
+          nodes);
+    case RequestState::Provisioning:
+      return "it is just being served, which cannot be undone: wait for its VMs, then end the job";
+    case RequestState::Creating:
+      return "it is just being made: try again in a few seconds";
+    case RequestState::Failed:
+      return "it has failed already; flexctl status shows why and what follows";
+    case RequestState::Cancelled:
+    case RequestState::Deleting:
+      return "it is cancelled already";
+    case RequestState::Unknown:
+      break;
+  }
+  return "it is in a state that this release does not know";
+}
+
+Result<Placed<ResizeRequest>> choose(const Snapshot& shot, const std::string& name) {
+  const auto found = find_requests(shot, name);
+  if (found.empty()) return unknown(shot, name);
+  if (found.size() > 1) {
+    std::vector<std::string> keys;
+    for (const auto& request : found) keys.push_back(key_of(*request));
+    return Error{
+        ErrorKind::Invalid,
+        fmt::format("there are several of that name, say which: {}", fmt::join(keys, ", "))};
+  }
+  const Placed<ResizeRequest>& request = found.front();
+  if (!is_our_request(*request))
+    return Error{ErrorKind::Invalid,
+                 fmt::format("request {} is not ours (its description does not begin with "
+                             "slurm-flex-start): whoever made it must cancel it",
+                             name)};
+  if (const std::string why = why_not(*request); !why.empty())
+    return Error{ErrorKind::Precondition, fmt::format("request {}: {}", name, why)};
+  return request;
+}
+
+class Planner {
+ public:
+  Planner(const Config& config, const Snapshot& shot, const CancelWish& wish)
+      : picture_(config, shot), wish_(wish) {}
+
+  CancelPlan plan(const Placed<ResizeRequest>& request) {
+    why_ = fmt::format("request {} was cancelled by {}", request->name, wish_.by);
+    plan_.cancel = action(CancelRequest{.group = request.group->group.name,
+                                        .request = request->name,
+                                        .nodes = request->nodes,
+                                        .job = request_job(*request)});
+    plan_.sentences.push_back(fmt::format("cancel request {} for {} ({} nodes)",
+                                          request->name,
+                                          fold_hostlist(request->nodes),
+                                          request->nodes.size()));
+    if (has_others(*request)) {
+      plan_.sentences.push_back(
+          "other requests for these nodes go on, and their job waits for them "
+          "(race, on_stockout, resubmit_after)");
+      return std::move(plan_);
+    }
+    const std::vector<const Job*> jobs = jobs_on(picture_, request->nodes);
+    std::set<NodeName> going;
+    for (const NodeName& name : request->nodes) note_node(name, going);
+    for (const Job* job : jobs) {
+      for (NodeName& name : coming_for(picture_, *job, jobs)) going.insert(std::move(name));
+      give_back(*job);
+    }
+    power_down({going.begin(), going.end()});
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] Action action(ActionKind what) const {
+    return {.rule = Rule::ByHand, .why = why_, .what = std::move(what)};
+  }
+
+  /// Another active request asks for the same nodes.
+  [[nodiscard]] bool has_others(const ResizeRequest& request) const {
+    return std::any_of(request.nodes.begin(), request.nodes.end(), [&](const NodeName& name) {
+      const NodePicture* const node = picture_.find(name);
+      return node != nullptr && node->requests.size() > 1;
+    });
+  }
+
+  void note_node(const NodeName& name, std::set<NodeName>& going) {
+    const NodePicture* const node = picture_.find(name);
+    if (node == nullptr || node->node == nullptr) return;
+    if (node->is_coming_up()) going.insert(name);
+    if (node->is_static)
+      plan_.sentences.push_back(
+          fmt::format("{} is a static node: the sweeper asks for it again "
+                      "unless it is drained (scontrol update NodeName={} "
+                      "State=DRAIN Reason=…)",
+                      name,
+                      name));
+  }
+
+  void give_back(const Job& job) {
+    const Fate fate = fate_of(job, wish_.then);
+    // The parts of a heterogeneous job go together: only its leader can be requeued.
+    const JobId whole = job.het_job_id != 0 ? job.het_job_id : job.id;
+    plan_.slurm.push_back(action(TellJob{
+        .job = job.id, .comment = with_note(job.admin_comment, note_cancelled(why_, fate))}));
+    plan_.sentences.push_back(fmt::format("job {} {}", job.id, fate_text(fate)));
+    if (fate == Fate::Requeued || fate == Fate::Held)
+      plan_.slurm.push_back(
+          action(RequeueJob{.job = whole, .hold = fate == Fate::Held, .nodes = job.nodes}));
+    else if (fate == Fate::Cancelled)
+      plan_.slurm.push_back(action(CancelJob{.job = whole, .nodes = job.nodes}));
+  }
+
+  static std::string_view fate_text(Fate fate) {
+    switch (fate) {
+      case Fate::Requeued:
+        return "is requeued: it asks again when its turn comes";
+      case Fate::Held:
+        return "is requeued and held: scontrol release lets it ask again";
+      case Fate::Cancelled:
+        return "is cancelled";
+      case Fate::Ended:
+        break;
+    }
+    return "ends, as it cannot be requeued";
+  }
+
+  void power_down(std::vector<NodeName> nodes) {
+    if (nodes.empty()) return;
+    plan_.sentences.push_back(fmt::format("power down {}", fold_hostlist(nodes)));
+    plan_.slurm.push_back(action(UpdateNodes{.request = NodeRequest::PowerDownForce,
+                                             .nodes = std::move(nodes),
+                                             .reason = "flex: " + why_}));
+  }
+
+  Picture picture_;
+  const CancelWish& wish_;
+  std::string why_{};
+  CancelPlan plan_{};
+};
+
+}  // namespace
+
+Result<CancelPlan> plan_cancel(const Config& config, const Snapshot& shot, const CancelWish& wish) {
+  const auto request = choose(shot, wish.request);
+  if (!request) return request.error();
+  return Planner{config, shot, wish}.plan(*request);
+}
+
+}  // namespace flex

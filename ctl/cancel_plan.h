@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What flexctl cancel does about a request: decided from one look, carried out as the sweeper
+// carries out its own actions (pure).
+#pragma once
+
+#include "lib/config/config.h"
+#include "lib/core/job_note.h"
+#include "sweeper/action.h"
+#include "sweeper/snapshot.h"
+
+#include <string>
+#include <vector>
+
+namespace flex {
+
+struct CancelWish {
+  std::string request{};  ///< its name, or GROUP/NAME
+  OnTimeout then = OnTimeout::Hold;
+  std::string by{};
+};
+
+struct CancelPlan {
+  Action cancel{};                       ///< first of all: the rest only if that succeeds
+  std::vector<Action> slurm{};           ///< comments, jobs, nodes
+  std::vector<std::string> sentences{};  ///< what will be done, for the admin
+};
+
+/// NotFound, Precondition (too late, or not yet) or Invalid (several, or not ours), with what to
+/// do.
+[[nodiscard]] Result<CancelPlan> plan_cancel(const Config& config,
+                                             const Snapshot& shot,
+                                             const CancelWish& wish);
+
+}  // namespace flex

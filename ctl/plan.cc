@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// flexctl plan: what would be asked of Google for a job or for nodes. It only reads.
+#include "ctl/command.h"
+#include "ctl/plan_text.h"
+#include "ctl/setup.h"
+#include "lib/core/duration.h"
+#include "lib/fleet/pause.h"
+#include "lib/fleet/queue.h"
+#include "lib/fleet/session.h"
+#include "lib/fleet/view.h"
+#include "lib/slurm/hostlist.h"
+#include "resume/turn.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace flex {
+
+namespace {
+
+struct PlanCommand {
+  JobId job = 0;
+  std::string nodes{};
+  std::string time{};
+  bool is_json = false;
+};
+
+/// Which nodes, and for whom.
+struct Wanted {
+  std::vector<NodeName> nodes{};
+  Demand demand{};
+};
+
+Result<Wanted> wanted_by_job(Setup& setup, JobId id) {
+  if (setup.scheduler == nullptr) return Error{ErrorKind::Invalid, setup.why_no_slurm};
+  const auto jobs = setup.scheduler->load_all_jobs();
+  if (!jobs) return jobs.error();
+  for (const Job& job : *jobs) {
+    if (job.id != id) continue;
+    if (job.is_pending)
+      return Error{
+          ErrorKind::Precondition,
+          fmt::format("job {} has no nodes yet, Slurm chooses them when it starts: flexctl "
+                      "plan --nodes LIST --time T tells of nodes that you choose",
+                      id)};
+    if (!job.holds_nodes())
+      return Error{ErrorKind::Precondition, fmt::format("job {} is over", id)};
+    Wanted wanted{.nodes = job.nodes, .demand = {}};
+    wanted.demand = resolve_demand(
+        {.config = setup.config, .nodes = wanted.nodes, .request = nullptr, .jobs = &*jobs});
+    return wanted;
+  }
+  return Error{ErrorKind::NotFound, fmt::format("slurmctld knows no job {}", id)};
+}
+
+Result<Wanted> wanted_by_nodes(const Setup& setup, const PlanCommand& command) {
+  auto nodes = expand_hostlist(command.nodes);
+  if (!nodes) return nodes.error().in("--nodes");
+  Wanted wanted{.nodes = *nodes, .demand = {}};
+  std::vector<NodeName> ours;
+  for (const NodeName& node : *nodes)
+    (setup.config.find(node) == nullptr ? wanted.demand.foreign : ours).push_back(node);
+  if (command.time.empty()) {
+    wanted.demand.jobless = std::move(ours);
+    return wanted;
+  }
+  const auto limit = parse_job_time(command.time);
+  if (!limit) return limit.error().in("--time");
+  Job job;
+  job.id = kMadeUpJob;
+  job.nodes = ours;
+  job.time_limit = *limit;
+  if (!ours.empty())
+    wanted.demand.jobs.push_back({.job = std::move(job), .nodes = std::move(ours)});
+  return wanted;
+}
+
+/// What flex-resume would leave to the sweeper, and what is paused.
+void add_notes(Setup& setup, const FleetView& fleet, PlanStory& story) {
+  const std::size_t active = count_active_requests(fleet);
+  const std::size_t most = setup.config.api.max_active_requests;
+  const auto state_dir = state_dir_of(setup);
+  const std::size_t waiting =
+      state_dir ? load_queue(*state_dir, wall_clock(), setup.config.sweeper.interval) : 0;
+  std::size_t requests = 0;
+  std::set<std::string> nodesets;
+  for (const GroupPlan& group : story.plan.groups) {
+    nodesets.insert(group.nodeset);
+    if (group.spec.kind == GroupKind::Queued) requests += group.requests.size();
+  }
+  if (requests > 0 && waiting > 0)
+    story.notes.push_back(fmt::format(
+        "{} wait for their turn already: the sweeper asks, longest waiting first", waiting));
+  else if (active + requests > most)
+    story.notes.push_back(
+        fmt::format("{} of {} requests are in use (api.max_active_requests): the "
+                    "sweeper asks when there is room",
+                    active,
+                    most));
+  const auto pauses = state_dir ? load_pauses(*state_dir) : Result<Pauses>{Pauses{}};
+  if (!pauses) return;
+  for (const std::string& nodeset : nodesets) {
+    const auto paused = pauses->find(nodeset);
+    if (paused != pauses->end())
+      story.notes.push_back(
+          fmt::format("nodeset {} is {}: nothing is asked for until flexctl resume {}",
+                      nodeset,
+                      paused->second.why(),
+                      nodeset));
+  }
+}
+
+int run_plan(const PlanCommand& command, const Options& options) {
+  auto setup = open_setup(options);
+  if (!setup) return kExitUsage;
+  auto wanted =
+      command.job != 0 ? wanted_by_job(*setup, command.job) : wanted_by_nodes(*setup, command);
+  if (!wanted) {
+    const bool is_usage = command.job == 0;
+    return complain(wanted.error().what, is_usage ? kExitUsage : kExitFailed);
+  }
+  const auto cluster = cluster_of(*setup);
+  if (!cluster) return complain(cluster.error().what, kExitFailed);
+  const auto cloud = open_cloud(setup->config, RetryPolicy{.limit = 2});
+  if (!cloud) return complain(cloud.error().what, kExitFailed);
+  (*cloud)->set_deadline(std::chrono::steady_clock::now() + setup->config.api.run_timeout);
+  const FleetView fleet = fetch_fleet(**cloud, setup->config, *cluster, wanted->nodes);
+  PlanStory story{.config = setup->config, .demand = std::move(wanted->demand)};
+  story.plan = plan_resume(setup->config, *cluster, story.demand, fleet);
+  add_notes(*setup, fleet, story);
+  if (command.is_json)
+    std::cout << plan_json(story);
+  else
+    for (const std::string& line : plan_lines(story)) std::cout << line << '\n';
+  std::cout << std::flush;
+  return has_refusals(story) ? kExitFailed : kExitOk;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Command& command) {
+  CLI::App* const plan = app.add_subcommand(
+      "plan", "what would be asked of Google for a job or nodes, without asking");
+  plan->fallthrough();
+  const auto own = std::make_shared<PlanCommand>();
+  CLI::Option_group* const whom = plan->add_option_group("for whom");
+  whom->add_option("--job", own->job, "a job that has its nodes")
+      ->type_name("ID")
+      ->check(CLI::Range(JobId{1}, kMadeUpJob - 1));
+  CLI::Option* const nodes =
+      whom->add_option("--nodes", own->nodes, "nodes, as Slurm writes them: a3u-[0-15]")
+          ->type_name("LIST");
+  whom->require_option(1);
+  plan->add_option("--time",
+                   own->time,
+                   "the time limit of a job on these nodes, as in sbatch; default: no job")
+      ->type_name("TIME")
+      ->needs(nodes);
+  plan->add_flag("--json", own->is_json, "the plan as JSON");
+  plan->callback([&command, own] {
+    command.run = [own](const Options& options, const Log&) { return run_plan(*own, options); };
+  });
+}
+
+}  // namespace flex

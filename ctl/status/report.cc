@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ctl/status/report.h"
+
+#include "ctl/terminal.h"
+#include "lib/core/duration.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace flex {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// A member of an object that need not be there, nor be of the kind that it should be.
+class Members {
+ public:
+  explicit Members(const Json& json) : json_(json) {}
+
+  [[nodiscard]] std::string text(const char* key) const {
+    const Json* const found = find(key);
+    return found != nullptr && found->is_string() ? printable(found->get<std::string>()) : "";
+  }
+
+  [[nodiscard]] std::uint64_t number(const char* key) const {
+    const Json* const found = find(key);
+    return found != nullptr && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+  }
+
+  [[nodiscard]] TimePoint time(const char* key) const {
+    const auto parsed = parse_time(text(key));
+    return parsed ? *parsed : TimePoint{};
+  }
+
+  /// Its elements; none if it is no list.
+  [[nodiscard]] const Json& list(const char* key) const {
+    static const Json kNone = Json::array();
+    const Json* const found = find(key);
+    return found != nullptr && found->is_array() ? *found : kNone;
+  }
+
+  [[nodiscard]] const Json& object(const char* key) const {
+    static const Json kNone = Json::object();
+    const Json* const found = find(key);
+    return found != nullptr && found->is_object() ? *found : kNone;
+  }
+
+ private:
+  [[nodiscard]] const Json* find(const char* key) const {
+    if (!json_.is_object()) return nullptr;
+    const auto found = json_.find(key);
+    return found == json_.end() ? nullptr : &*found;
+  }
+
+  const Json& json_;
+};
+
+NodesetReport to_nodeset(const Json& json) {
+  const Members at{json};
+  NodesetReport nodeset{.name = at.text("name"),
+                        .mode = at.text("mode"),
+                        .nodes = at.number("nodes"),
+                        .static_nodes = at.number("static_nodes"),
+                        .vms = at.number("vms"),
+                        .jobs_waiting = at.number("jobs_waiting"),
+                        .jobs_running = at.number("jobs_running"),
+                        .next_end = at.time("next_end"),
+                        .stopped = at.text("stopped"),
+                        .states = {}};
+  const Members lists{at.object("nodes_by_state")};
+  for (const auto& [word, count] : at.object("states").items()) {
+    if (!count.is_number_unsigned()) continue;
+    nodeset.states.push_back({.word = printable(word),
+                              .count = count.get<std::size_t>(),
+                              .nodes = lists.text(word.c_str())});
+  }
+  return nodeset;
+}
+
+RequestReport to_request(const Json& json) {
+  const Members at{json};
+  return {.name = at.text("name"),
+          .group = at.text("group"),
+          .nodeset = at.text("nodeset"),
+          .state = at.text("state"),
+          .job = static_cast<JobId>(at.number("job")),
+          .attempt = at.number("attempt"),
+          .nodes = at.text("nodes"),
+          .count = at.number("n"),
+          .created = at.time("created"),
+          .gives_up = at.time("gives_up"),
+          .retry_at = at.time("retry_at"),
+          .reason = at.text("reason"),
+          .message = at.text("message"),
+          .estimate = at.time("estimate")};
+}
+
+VmReport to_vm(const Json& json) {
+  const Members at{json};
+  VmReport vm{.nodeset = at.text("nodeset"),
+              .nodes = at.text("nodes"),
+              .count = at.number("n"),
+              .status = at.text("status"),
+              .zone = at.text("zone"),
+              .ends = at.time("ends"),
+              .jobs = {}};
+  for (const Json& job : at.list("jobs")) {
+    if (job.is_number_unsigned()) vm.jobs.push_back(job.get<JobId>());
+  }
+  return vm;
+}
+
+JobReport to_job(const Json& json) {
+  const Members at{json};
+  return {.id = static_cast<JobId>(at.number("id")),
+          .user = at.text("user"),
+          .nodeset = at.text("nodeset"),
+          .nodes = at.text("nodes"),
+          .count = at.number("n"),
+          .request = at.text("request"),
+          .since = at.time("since"),
+          .note = at.text("note")};
+}
+
+ActionReport to_action(const Json& json) {
+  const Members at{json};
+  return {.when = at.time("time"),
+          .rule = at.text("rule"),
+          .what = at.text("what"),
+          .target = at.text("target"),
+          .nodes = at.text("nodes"),
+          .job = static_cast<JobId>(at.number("job")),
+          .why = at.text("why")};
+}
+
+void read_lists(const Members& at, SweeperReport& report) {
+  for (const Json& json : at.list("nodesets")) report.nodesets.push_back(to_nodeset(json));
+  for (const Json& json : at.list("requests")) report.requests.push_back(to_request(json));
+  for (const Json& json : at.list("vms")) report.vms.push_back(to_vm(json));
+  for (const Json& json : at.list("jobs")) {
+    if (Members{json}.text("state") == "waiting") report.waiting.push_back(to_job(json));
+  }
+  for (const Json& json : at.list("leaks")) {
+    const Members leak{json};
+    report.leaks.push_back({leak.text("kind"), leak.text("target"), leak.text("why")});
+  }
+  for (const Json& json : at.list("actions")) report.actions.push_back(to_action(json));
+}
+
+}  // namespace
+
+bool NodesetReport::is_paused() const {
+  return stopped.starts_with("paused by ");
+}
+
+bool RequestReport::is_waiting() const {
+  return state == "ACCEPTED" || state == "CREATING" || state == "PROVISIONING";
+}
+
+Result<SweeperReport> parse_report(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return Error{ErrorKind::Invalid, "no status of a sweeper"};
+  const Members at{json};
+  const Members round{at.object("last_round")};
+  SweeperReport report;
+  report.cluster = at.text("cluster");
+  report.region = at.text("region");
+  report.state = at.text("state");
+  report.why = at.text("why");
+  report.pid = at.number("pid");
+  report.round = at.number("round");
+  report.interval = Seconds{at.number("interval_seconds")};
+  report.last_complete = at.time("last_complete_round");
+  report.written = std::max({at.time("now"), round.time("started"), report.last_complete});
+  report.failures_in_a_row = at.number("failures_in_a_row");
+  report.took = std::chrono::milliseconds{round.number("milliseconds")};
+  report.calls = round.number("calls");
+  read_lists(at, report);
+  return report;
+}
+
+SweeperReport only_of(SweeperReport report, const std::vector<std::string>& nodesets) {
+  if (nodesets.empty()) return report;
+  const auto is_other = [&](const std::string& name) {
+    return std::find(nodesets.begin(), nodesets.end(), name) == nodesets.end();
+  };
+  std::erase_if(report.nodesets, [&](const auto& item) { return is_other(item.name); });
+  std::erase_if(report.requests, [&](const auto& item) { return is_other(item.nodeset); });
+  std::erase_if(report.vms, [&](const auto& item) { return is_other(item.nodeset); });
+  std::erase_if(report.waiting, [&](const auto& item) { return is_other(item.nodeset); });
+  report.actions.clear();
+  return report;
+}
+
+bool is_stale(const SweeperReport& report, TimePoint now) {
+  // After failed looks it waits up to eight times as long; and a look may take its time.
+  constexpr Seconds kLook{120};
+  const int pauses = report.failures_in_a_row > 0 ? 9 : 3;
+  return now - report.written > kLook + pauses * report.interval;
+}
+
+std::vector<std::string> find_trouble(const SweeperReport& report, TimePoint now) {
+  std::vector<std::string> trouble;
+  const bool is_silent = is_stale(report, now);
+  if (report.state == "stopped")
+    trouble.push_back(fmt::format("the sweeper was stopped {} ago: systemctl start flex-sweeper",
+                                  span_text(now - report.written)));
+  else if (is_silent)
+    trouble.push_back(
+        fmt::format("the sweeper (pid {}) has said nothing for {}, and should every {}: "
+                    "systemctl status flex-sweeper",
+                    report.pid,
+                    span_text(now - report.written),
+                    span_text(report.interval)));
+  if (report.failures_in_a_row > 0)
+    trouble.push_back(fmt::format("the sweeper's last {} look{} failed, nothing is decided: {}",
+                                  report.failures_in_a_row,
+                                  report.failures_in_a_row == 1 ? "" : "s",
+                                  report.why));
+  for (const NodesetReport& nodeset : report.nodesets) {
+    if (nodeset.stopped.empty() || nodeset.is_paused()) continue;
+    trouble.push_back(fmt::format("nodeset {} is stopped: {}; mend it, then: flexctl resume {}",
+                                  nodeset.name,
+                                  nodeset.stopped,
+                                  nodeset.name));
+  }
+  for (const LeakReport& leak : report.leaks)
+    trouble.push_back(fmt::format("left behind: {} {}: {}", leak.kind, leak.target, leak.why));
+  return trouble;
+}
+
+}  // namespace flex

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Who waits: requests in Google's queue, those that failed, and jobs that have no request yet.
+
+const FEW = 40;
+const STATE_WORDS = {
+  CREATING: ["being asked", ""], ACCEPTED: ["queued", "warn"], PROVISIONING: ["VMs are coming", "good"],
+  FAILED: ["failed", "bad"], TURN: ["waits its turn", "warn"], UNKNOWN: ["unknown", ""],
+};
+
+/** One row per request that matters, and per job that waits without one; longest waiting first. */
+function queueRows(status) {
+  const waiting = listOf(status.jobs).filter((job) => job.state === "waiting");
+  const requests = listOf(status.requests).filter((request) =>
+    isActive(request) || (request.state === "FAILED" && (request.retry_at || waiting.some((job) => job.id === request.job))));
+  const rows = requests.map((request) => ({
+    request, state: request.state, nodes: request.nodes, n: request.n, nodeset: request.nodeset, since: request.created,
+    jobs: waiting.filter((job) => job.request === request.name || job.id === request.job),
+  }));
+  const served = new Set(rows.flatMap((row) => row.jobs));
+  const alone = waiting.filter((job) => !served.has(job)).map((job) => ({
+    request: null, state: job.request ? "UNKNOWN" : "TURN", nodes: job.nodes, n: job.n, nodeset: job.nodeset, since: job.since, jobs: [job],
+  }));
+  return [...rows, ...alone].sort((left, right) => (left.since || "~").localeCompare(right.since || "~"));
+}
+
+function jobCell({jobs, request}) {
+  if (jobs.length === 0) return request && request.job ? [`${request.job}`, el("small", {}, "no longer waiting")] : ["–", el("small", {}, "no job: static or by hand")];
+  return jobs.slice(0, 3).map((job) => el("div", {}, `${job.id} `, el("b", {}, job.name), el("small", {}, job.user)))
+    .concat(jobs.length > 3 ? el("small", {}, `and ${jobs.length - 3} more`) : []);
+}
+
+function stateCell({state, request}) {
+  const [words, kind] = STATE_WORDS[state] || [state, ""];
+  return [el("span", {class: `pill ${kind}`}, words), request && request.step > 0 ? el("small", {}, `fallback ${request.step}`) : null];
+}
+
+function reasonCell({request, jobs}) {
+  if (!request) return jobs[0] && jobs[0].note ? [jobs[0].note] : [];
+  const estimate = request.estimate ? el("div", {}, "expects VMs ", timeOf(request.estimate), " (", running(request.estimate, "in"), ")") : null;
+  return [estimate, request.reason ? el("code", {}, request.reason) : null, request.message ? el("small", {}, request.message) : null];
+}
+
+function thenCell({request}) {
+  if (request && request.retry_at) return ["again ", timeOf(request.retry_at), el("small", {}, running(request.retry_at, "in"))];
+  if (request && request.gives_up) return ["gives up ", timeOf(request.gives_up), el("small", {}, running(request.gives_up, "in"))];
+  return request && isActive(request) ? [el("span", {class: "muted"}, "waits on")] : [];
+}
+
+const QUEUE_COLUMNS = [
+  {title: "Job", of: jobCell},
+  {title: "Nodeset", of: (row) => [row.nodeset, row.request && listOf(row.request.zones).length > 0 ?
+    el("small", {}, row.request.zones.join(", ")) : null]},
+  {title: "VMs", of: (row) => [String(row.n), el("small", {}, nodesText(row.nodes))]},
+  {title: "State", of: stateCell},
+  {title: "Waiting", of: (row) => [running(row.since, "for"), row.since ? el("small", {}, "since ", timeOf(row.since)) : null]},
+  {title: "Attempt", of: (row) => (row.request ? [String(row.request.attempt || 1)] : [])},
+  {title: "Google says", class: "reason", of: reasonCell},
+  {title: "Then", of: thenCell},
+];
+
+let showsWholeQueue = false;
+
+function showQueue(status) {
+  const rows = queueRows(status);
+  const shown = showsWholeQueue ? rows : rows.slice(0, FEW);
+  byId("queue-count").textContent = rows.length > 0 ? String(rows.length) : "";
+  fill(byId("queue"), rows.length > 0 ? table("Who waits for VMs", QUEUE_COLUMNS, shown) : el("p", {class: "empty"}, "Nobody waits for VMs."));
+  showMore(byId("queue-more"), rows.length, shown.length);
+}
+
+/** The button below a list that was cut. */
+function showMore(button, all, shown) {
+  button.hidden = all <= FEW;
+  button.textContent = all > shown ? `Show all ${all}` : `Show the first ${FEW}`;
+}

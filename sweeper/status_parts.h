@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The lists of status.json, each in its own file (pure; only for status.cc).
+#pragma once
+
+#include "sweeper/memory.h"
+#include "sweeper/snapshot.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <string>
+
+namespace flex::status {
+
+using Json = nlohmann::json;
+
+/// What one look shows.
+struct Look {
+  const Config& config;
+  const Snapshot& shot;
+  const Picture& picture;
+  const Memory& memory;
+};
+
+/// A list that was cut so that the file stays small.
+struct CutList {
+  Json items = Json::array();
+  std::size_t omitted = 0;
+};
+
+/// No list is longer than this.
+inline constexpr std::size_t kMostRows = 300;
+
+/// "2026-11-16T18:35:00Z"; empty for a time that is not known.
+[[nodiscard]] std::string iso(TimePoint time);
+
+[[nodiscard]] Json nodesets(const Look& look);
+/// Those that wait or failed, then the newest of the others.
+[[nodiscard]] CutList requests(const Look& look);
+/// VMs that are alike are one row; where there are too many rows for that, those that end at about
+/// the same time are.
+[[nodiscard]] CutList vms(const Look& look);
+/// Those that hold nodes of ours: who waits longest, then whose VMs end first.
+[[nodiscard]] CutList jobs(const Look& look);
+[[nodiscard]] Json retries(const Look& look);
+
+}  // namespace flex::status

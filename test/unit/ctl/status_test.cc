@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What flexctl status makes of a status.json.
+#include "ctl/status/render.h"
+#include "ctl/status/report.h"
+#include "ctl/status/watch.h"
+#include "ctl/table.h"
+#include "test/support/catch.h"
+#include "test/support/scene.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using namespace flex;
+using flex::test::Utc;
+using Json = nlohmann::json;
+
+namespace {
+
+const TimePoint kNow{Seconds{1'800'000'000}};  // 2027-01-15 08:00:00
+const Terminal kScreen{.is_terminal = true, .has_colour = false, .width = 100, .height = 30};
+
+/// As the sweeper writes it.
+Json sample() {
+  return Json::parse(R"({
+    "cluster": "hpc", "region": "us-central1", "pid": 47, "state": "active", "why": "",
+    "interval_seconds": 15, "round": 12, "now": "2027-01-15T07:59:55Z",
+    "last_complete_round": "2027-01-15T07:59:54Z", "failures_in_a_row": 0,
+    "last_round": {"started": "2027-01-15T07:59:54Z", "milliseconds": 412, "calls": 5},
+    "nodesets": [
+      {"name": "a", "nodes": 8, "static_nodes": 1, "vms": 2, "jobs_waiting": 1, "jobs_running": 1,
+       "next_end": "2027-01-15T10:00:00Z", "states": {"allocated": 2, "waiting": 2, "powered_down": 4},
+       "nodes_by_state": {"allocated": "a-[0-1]", "waiting": "a-[2-3]", "powered_down": "a-[4-7]"}},
+      {"name": "b", "nodes": 2, "vms": 0, "states": {"powered_down": 2}}],
+    "requests": [
+      {"name": "j8-old", "group": "hpc-a", "nodeset": "a", "state": "ACCEPTED", "job": 8, "attempt": 2,
+       "nodes": "a-[2-3]", "n": 2, "created": "2027-01-15T07:00:00Z", "reason": "NO_CAPACITY",
+       "message": "none in the zone", "estimate": "2027-01-15T09:20:00Z",
+       "gives_up": "2027-01-15T10:30:00Z"},
+      {"name": "j9-bad", "group": "hpc-b", "nodeset": "b", "state": "FAILED", "job": 9, "attempt": 1,
+       "nodes": "b-0", "n": 1, "created": "2027-01-15T07:30:00Z"}],
+    "vms": [{"nodeset": "a", "nodes": "a-[0-1]", "n": 2, "status": "up", "zone": "us-central1-a",
+             "ends": "2027-01-15T10:00:00Z", "jobs": [7]}],
+    "jobs": [{"id": 10, "state": "waiting", "user": "ann", "nodeset": "b", "nodes": "b-1", "n": 1,
+              "request": "", "since": "2027-01-15T07:50:00Z", "note": "waiting for its turn"}],
+    "actions": [{"time": "2027-01-15T07:59:00Z", "rule": "job_note", "what": "comment", "job": 8,
+                 "why": "it waits"}]})");
+}
+
+SweeperReport report_of(const Json& json) {
+  const auto report = parse_report(json.dump());
+  REQUIRE(report);
+  return *report;
+}
+
+std::string text_of(const SweeperReport& report, std::size_t height = 0) {
+  const Utc utc;
+  return fmt::format("{}",
+                     fmt::join(render_status({.report = report,
+                                              .now = kNow,
+                                              .trouble = find_trouble(report, kNow),
+                                              .height = height},
+                                             kScreen),
+                               "\n"));
+}
+
+}  // namespace
+
+TEST_CASE("status: says what there is to see of nodesets, requests, VMs and jobs", "[ctl]") {
+  const std::string text = text_of(report_of(sample()));
+  for (const char* part :
+       {"hpc in us-central1: 10 nodes in 2 nodesets, 2 VMs, 1 request queued, 1 job waiting",
+        "sweeper active, last complete look 6 s ago, every 15 s; round 12 took 0.4 s with 5 calls",
+        "8 nodes, 1 static  2 VMs  1 waiting, 1 running  first ends 10:00:00 (2 h)",
+        "since 07:00:00 (1 h)",
+        "attempt 2  NO_CAPACITY; Go",
+        "2 h left  ends 10:00:00  job 7",
+        "job 10  ann  1  b-1  since 07:50:00 (10 min)  waiting for its turn",
+        "a  waiting    2  a-[2-3]"})
+    CHECK_THAT(text, ContainsSubstring(part));
+}
+
+TEST_CASE("status: what failed comes before what waits", "[ctl]") {
+  const std::string text = text_of(report_of(sample()));
+  CHECK(text.find("j9-bad") < text.find("j8-old"));
+}
+
+TEST_CASE("status: a member that is missing or of another kind is no trouble", "[ctl]") {
+  CHECK(report_of(Json::object()).nodesets.empty());
+  Json odd = sample();
+  odd.erase("vms");
+  odd.erase("jobs");
+  odd["nodesets"][0].erase("nodes_by_state");
+  odd["nodesets"][1] = 3;
+  odd["requests"][0]["created"] = 17;
+  odd["actions"] = "none";
+  CHECK_THAT(text_of(report_of(odd)), ContainsSubstring("j8-old"));
+  CHECK_FALSE(parse_report("[]"));
+  CHECK_FALSE(parse_report("{"));
+}
+
+TEST_CASE("status: control characters of others do not reach the terminal", "[ctl]") {
+  Json evil = sample();
+  evil["requests"][0]["message"] = "\033[2Jx";
+  evil["jobs"][0]["note"] = "a\nb";
+  CHECK(text_of(report_of(evil)).find('\033') == std::string::npos);
+}
+
+TEST_CASE("status: a nodeset alone is shown alone", "[ctl]") {
+  const std::string text = text_of(only_of(report_of(sample()), {"a"}));
+  CHECK_THAT(text, ContainsSubstring("8 nodes in 1 nodeset"));
+  CHECK_THAT(text, ContainsSubstring("a-[4-7]"));
+  CHECK(text.find("j9-bad") == std::string::npos);
+}
+
+TEST_CASE("status: trouble is what somebody must see to", "[ctl]") {
+  CHECK(find_trouble(report_of(sample()), kNow).empty());
+  Json json = sample();
+  SECTION("a sweeper that is silent") {
+    CHECK(find_trouble(report_of(json), kNow + Seconds{160}).empty());
+    const auto trouble = find_trouble(report_of(json), kNow + Seconds{600});
+    REQUIRE(trouble.size() == 1);
+    CHECK_THAT(trouble[0], ContainsSubstring("has said nothing for 10 min"));
+    CHECK_THAT(trouble[0], ContainsSubstring("systemctl status flex-sweeper"));
+  }
+  SECTION("one that was stopped, at once") {
+    json["state"] = "stopped";
+    REQUIRE(find_trouble(report_of(json), kNow).size() == 1);
+  }
+  SECTION("looks that fail, which are further apart") {
+    json["failures_in_a_row"] = 3;
+    json["why"] = "Compute Engine: no route";
+    const auto trouble = find_trouble(report_of(json), kNow + Seconds{200});
+    REQUIRE(trouble.size() == 1);
+    CHECK_THAT(trouble[0], ContainsSubstring("last 3 looks failed"));
+    CHECK_THAT(trouble[0], ContainsSubstring("no route"));
+  }
+  SECTION("a nodeset that does not boot, but not one that was paused") {
+    json["nodesets"][0]["stopped"] = "3 boots in a row failed";
+    json["nodesets"][1]["stopped"] = "paused by ann";
+    const auto trouble = find_trouble(report_of(json), kNow);
+    REQUIRE(trouble.size() == 1);
+    CHECK_THAT(trouble[0], ContainsSubstring("flexctl resume a"));
+    CHECK_THAT(text_of(report_of(json)), ContainsSubstring("paused by ann"));
+  }
+  SECTION("something left behind") {
+    json["leaks"] = {{{"kind", "vm"}, {"target", "a-9"}, {"why", "no node"}}};
+    CHECK(find_trouble(report_of(json), kNow).size() == 1);
+  }
+}
+
+TEST_CASE("status: ten thousand nodes, requests and VMs fit the screen", "[ctl]") {
+  Json json = sample();
+  for (int i = 0; i < 10000; ++i) {
+    json["requests"].push_back(json["requests"][0]);
+    json["vms"].push_back(json["vms"][0]);
+    if (i < 200) json["nodesets"].push_back(json["nodesets"][1]);
+  }
+  const SweeperReport report = report_of(json);
+  const Utc utc;
+  for (const std::size_t height : {10, 24, 29, 60}) {
+    const auto lines =
+        render_status({.report = report, .now = kNow, .trouble = {}, .height = height}, kScreen);
+    CHECK(lines.size() <= height);
+    CHECK(std::all_of(lines.begin(), lines.end(), [](const auto& line) {
+      return width_of(line) <= kScreen.width;
+    }));
+  }
+  const std::string text = text_of(report, 40);
+  CHECK_THAT(text, ContainsSubstring("more requests"));
+  CHECK_THAT(text, ContainsSubstring("more nodesets"));
+}
+
+TEST_CASE("status: a frame draws over the one before", "[ctl]") {
+  const std::string drawn = frame({"one", "two"}, "foot", kScreen);
+  CHECK(drawn == "\033[Hone\033[K\r\ntwo\033[K\r\n\033[J\033[30;1Hfoot\033[K");
+  const std::vector<std::string> many(100, "x");
+  const std::string full = frame(many, "foot", kScreen);
+  CHECK(std::count(full.begin(), full.end(), '\n') == 29);
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Builds the Debian packages of this checkout, for the Debian that it runs on, into build-deb/.
+
+What dpkg-buildpackage does, it does on a copy of the checkout.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import checkout
+
+# A line about what goes on, this often.
+EVERY = 10.0
+
+
+def say(text):
+    print(f"deb: {text}", flush=True)
+
+
+def build(tree, log_file, jobs):
+    """dpkg-buildpackage, with its whole output in a file and how far it is on the screen; its exit code."""
+    options = os.environ.get("DEB_BUILD_OPTIONS", "") + f" parallel={jobs}"
+    environment = {**os.environ, "DEB_BUILD_OPTIONS": options.strip(), "LC_ALL": "C.UTF-8"}
+    environment.pop("MAKEFLAGS", None)  # those of the make that calls this
+    with open(log_file, "w", encoding="utf-8") as log:
+        process = subprocess.Popen(["dpkg-buildpackage", "-us", "-uc", "-b"], cwd=tree, env=environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True, errors="replace")
+        told = time.monotonic()
+        for line in process.stdout:
+            log.write(line)
+            step = re.match(r"\[\d+/\d+\]", line)
+            if step and time.monotonic() - told > EVERY:
+                told = time.monotonic()
+                say(f"compiling {step[0]}")
+        return process.wait()
+
+
+def collect(directory, target):
+    """Packages and .changes; the old ones go first, so that a name with * means the new ones."""
+    kept = (".deb", ".changes", ".buildinfo")
+    for old in target.iterdir():
+        if old.suffix in kept:
+            old.unlink()
+    for new in sorted(directory.iterdir()):
+        if new.suffix in kept:
+            shutil.move(new, target / new.name)
+            if new.suffix == ".deb" and "dbgsym" not in new.name:
+                print(target / new.name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=checkout.ROOT / "build-deb", help="default: %(default)s")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="compilers at the same time")
+    args = parser.parse_args()
+    # Always the same place, whose name is in what the compiler writes: a second build is the same, byte by byte.
+    place = args.output.absolute() / "work"
+    shutil.rmtree(place, ignore_errors=True)
+    tree = place / "source"
+    tree.mkdir(parents=True)
+    checkout.copy_to(tree)
+    shutil.copytree(tree / "packaging" / "debian", tree / "debian")
+    started = time.monotonic()
+    say("dpkg-buildpackage")
+    log = args.output / "build.log"
+    code = build(tree, log, args.jobs)
+    if code != 0:
+        print("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[-40:]), end="")
+        sys.exit(f"deb: dpkg-buildpackage ended with {code}; all of it is in {log}")
+    collect(place, args.output)
+    shutil.rmtree(place)
+    say(f"done in {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Makes docs/images/status-page*.png anew: a private Slurm with jobs that run and wait, and the sweeper's page over it.
+
+Usage: tools/screenshot.py [BUILD_DIR [IMAGE_DIR]]
+"""
+import sys
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "test" / "cluster"), str(ROOT / "test" / "support")]
+
+from browser import Browser, why_missing  # noqa: E402
+from page_site import PageSite  # noqa: E402
+
+SHOTS = (("status-page", (1280, 900), "light"), ("status-page-phone", (375, 800), "dark"))
+# A picture in a repository is there for ever.
+MOST_BYTES = 200_000
+
+
+def shoot(url, images):
+    with Browser() as window:
+        for name, size, scheme in SHOTS:
+            window.resize(*size)
+            window.prefer(scheme)
+            window.open(url)
+            window.wait_for("!document.getElementById('content').hidden", "the page")
+            time.sleep(1)  # fonts and layout
+            target = images / f"{name}.png"
+            window.screenshot(target)
+            print(f"{target}: {target.stat().st_size} bytes")
+            if window.console() or target.stat().st_size > MOST_BYTES:
+                sys.exit("screenshot: the page complains, or the picture is too big")
+
+
+def main():
+    build = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
+    images = Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "docs" / "images").resolve()
+    if why_missing():
+        sys.exit(f"screenshot: {why_missing()}")
+    images.mkdir(parents=True, exist_ok=True)
+    with PageSite(build) as site:
+        print("screenshot: a Slurm is started, and jobs are submitted")
+        site.begin()
+        site.wait_shown()
+        shoot(site.url(), images)
+
+
+main()

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Builds the Debian packages, and tries them in a bare Debian as a new admin would.
+
+lintian must have nothing to say; then test/functional/new_admin installs them, follows README to a first job, upgrades,
+removes and purges them. Where no such Debian can be made (no root, no mounts) it says so, and skips that part.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import bare_debian
+import checkout
+
+# The machine of a new admin: a Slurm, and what runs the test.
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge", "systemd", "logrotate", "python3")
+PROJECT = "srv/project"
+# Compiled as by 'make build', so that ccache has most of it; linked and packed as always.
+FAST = {"DEB_CXXFLAGS_SET": "", "DEB_CXXFLAGS_MAINT_APPEND": "", "DEB_CPPFLAGS_SET": "", "DEB_BUILD_OPTIONS": "noautodbgsym",
+        "FLEX_MESON_OPTIONS": "-Doptimization=1 -Ddebug=false -Dwerror=true"}
+
+
+def say(text):
+    print(f"packages: {text}", flush=True)
+
+
+def build(jobs):
+    """As the user that this runs as."""
+    command = [sys.executable, str(checkout.ROOT / "tools" / "build_deb.py"), *(["--jobs", str(jobs)] if jobs else [])]
+    if subprocess.run(command, env={**os.environ, **FAST}, check=False).returncode != 0:
+        sys.exit("packages: they cannot be built")
+
+
+def lint(debs):
+    """True if it finds neither an error nor a warning."""
+    say("lintian")
+    changes = sorted(debs.glob("*.changes"))
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on=error,warning", *map(str, changes)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print("".join(f"  {line}\n" for line in done.stdout.splitlines() if line), end="", flush=True)
+    return bool(changes) and done.returncode == 0
+
+
+def try_them(args):
+    """The new admin's (passed, failed)."""
+    suite = bare_debian.host_release()
+    with open(args.directory / "packages.log", "w", encoding="utf-8") as log, \
+            bare_debian.BareDebian(suite, args, log, say, PACKAGES) as debian:
+        if debian.root is None:
+            return 0, 1
+        project = debian.root / PROJECT
+        checkout.copy_to(project)
+        (project / "build-deb").mkdir()
+        for deb in args.debs.glob("*.deb"):
+            subprocess.run(["cp", str(deb), str(project / "build-deb")], check=True)
+        say(f"a new admin on a bare {suite}")
+        code, output = debian.run("apt-get -q update && python3 -B test/functional/new_admin/new_admin.py", PROJECT,
+                                  is_shown=lambda line: not line.startswith(("Get:", "Hit:", "Reading", "Fetched")))
+    found = re.findall(r"^(\d+) passed, (\d+) failed$", output, re.M)
+    passed, failed = map(int, found[-1]) if found else (0, 1)
+    return passed, max(failed, int(code != 0))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    bare_debian.add_options(parser, "flex-packages")
+    parser.add_argument("--debs", type=Path, help="packages that are built already, and have passed lintian")
+    args = parser.parse_args()
+    started = time.monotonic()
+    if args.debs is None:
+        build(args.jobs)
+        args.debs = checkout.ROOT / "build-deb"
+        if not lint(args.debs):
+            sys.exit("packages: lintian does not like them")
+        sys.argv += ["--debs", str(args.debs)]
+    try:
+        bare_debian.become_root(say)
+        bare_debian.prepare(args, "packages")
+        bare_debian.catch_signals()
+        passed, failed = try_them(args)
+    except bare_debian.Impossible as why:
+        print(f"SKIP a new admin's machine: {why}")
+        print("0 passed, 0 failed, 1 skipped")
+        return 0
+    say(f"done in {time.monotonic() - started:.0f} s; all that was printed: {args.directory / 'packages.log'}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        say("interrupted; everything is removed")
+        sys.exit(130)
