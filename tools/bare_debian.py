@@ -203,7 +203,7 @@ class BareDebian:
         self._name_service(root)
         code, _ = self.run("apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y "
                            f"--no-install-recommends {' '.join(self.packages)}", root=root,
-                           is_shown=lambda line: line.startswith("E:"))
+                           is_shown=lambda line: line.startswith("E:") and "/dev/pts" not in line)
         return code == 0
 
     @staticmethod
