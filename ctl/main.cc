@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
                           [&](CLI::App& app) {
                             app.require_subcommand(1);
                             flex::add_status(app, command);
+                            flex::add_explain(app, command);
                             flex::add_import(app, command);
                           });
   if (parsed.exit_code) return *parsed.exit_code;
