@@ -35,7 +35,7 @@ void add_sweep(CLI::App& app, Command& command);
 void add_plan(CLI::App& app, Command& command);
 /// `flexctl slurm-conf`: what slurm.conf needs.
 void add_slurm_conf(CLI::App& app, Command& command);
-/// `flexctl completion`: for shells. To be added last.
+/// `flexctl completion`: for shells.
 void add_completion(CLI::App& app, Command& command);
 /// `flexctl status`: nodesets, requests and VMs as the sweeper sees them.
 void add_status(CLI::App& app, Command& command);

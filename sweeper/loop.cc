@@ -337,6 +337,7 @@ void Loop::save() {
 }
 
 void Loop::publish() {
+  user_names_.fill(shot_.jobs.items);
   std::string text = to_json_text(status_, parts_.config, shot_, memory_);
   serve(text);
   if (!lock_) return;

@@ -17,6 +17,7 @@
 #include "sweeper/observe.h"
 #include "sweeper/snapshot.h"
 #include "sweeper/status.h"
+#include "sweeper/user_names.h"
 
 #include <chrono>
 #include <cstdint>
@@ -103,6 +104,7 @@ class Loop {
   Memory memory_{};
   Snapshot shot_{};
   Status status_{};
+  UserNames user_names_{};
   HttpServer http_;
   Metrics metrics_{};
   LeakWatch leak_watch_{};

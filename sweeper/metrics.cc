@@ -98,7 +98,7 @@ std::string label_of(const std::string& code, std::set<std::string>& known) {
 }
 
 /// How a request was when it was last seen.
-struct SeenRequest {
+struct LastSeen {
   RequestState state = RequestState::Unknown;
   std::string attempt{};  ///< what Google said last
 };
@@ -136,7 +136,7 @@ struct Metrics::Impl {
                                      "From slurmctld's wish for a node until the node is up.");
 
   std::set<std::string> codes{};
-  std::unordered_map<std::string, SeenRequest> requests{};  ///< "group/request"
+  std::unordered_map<std::string, LastSeen> requests{};  ///< "group/request"
   std::unordered_map<NodeName, TimePoint> coming{};         ///< since when slurmctld wants them up
   bool has_looked = false;
 
@@ -174,8 +174,8 @@ void Metrics::Impl::count_error(Counters& counters,
 /// At the first look everything is old.
 void Metrics::Impl::look_at(const SweptGroup& group, const ResizeRequest& request, TimePoint now) {
   const auto [at, is_new] = requests.try_emplace(group.group.name.text + "/" + request.name.text);
-  SeenRequest& seen = at->second;
-  const SeenRequest before =
+  LastSeen& seen = at->second;
+  const LastSeen before =
       std::exchange(seen, {.state = request.state, .attempt = text_of(request.last_attempt)});
   if (!has_looked) return;
   const std::string& nodeset = group.nodeset;

@@ -30,9 +30,8 @@ void check_directory(const Facts& facts, Findings& findings) {
   if (!looked_at.is_directory)
     fault = "is no directory";
   else if (looked_at.owner != *slurm.slurm_user)
-    fault = fmt::format("belongs to user {}, not to SlurmUser {}",
-                        looked_at.owner,
-                        slurm.slurm_user_name);
+    fault = fmt::format(
+        "belongs to user {}, not to SlurmUser {}", looked_at.owner, slurm.slurm_user_name);
   else if ((looked_at.mode & S_IWOTH) != 0)
     fault = "may be written by everybody";
   if (fault.empty()) return;
@@ -57,17 +56,15 @@ void check_sweeper(const Facts& facts, Findings& findings) {
                         .hints = {"sudo flexctl doctor"}});
     return;
   }
-  const bool is_fresh =
-      state.heartbeat &&
-      facts.now - *state.heartbeat <= patience_for(facts.yaml.config().sweeper.interval);
+  const bool is_fresh = state.heartbeat && facts.now - *state.heartbeat <=
+                                               patience_for(facts.yaml.config().sweeper.interval);
   if (is_fresh) return;
   findings.push_back(
       {.id = "sweeper.not_running",
        .severity = state.heartbeat ? Severity::Error : Severity::Warning,
-       .what = state.heartbeat
-                   ? fmt::format("the last complete round of flex-sweeper was {} ago",
-                                 span_text(facts.now - *state.heartbeat))
-                   : std::string("flex-sweeper has not completed a round yet"),
+       .what = state.heartbeat ? fmt::format("the last complete round of flex-sweeper was {} ago",
+                                             span_text(facts.now - *state.heartbeat))
+                               : std::string("flex-sweeper has not completed a round yet"),
        .why = "nobody finishes what was left half done: requests that failed, VMs nobody wants, "
               "leases that end",
        .fix = "start flex-sweeper on the host of slurmctld, and look at its log",

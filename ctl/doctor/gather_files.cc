@@ -25,7 +25,9 @@ std::string directory_of(const std::string& path) {
 }
 
 /// Keys of maps, each with its line.
-void note_lines(const TreeNode& node, const std::string& prefix, std::map<std::string, int>& lines) {
+void note_lines(const TreeNode& node,
+                const std::string& prefix,
+                std::map<std::string, int>& lines) {
   if (node.kind != TreeNode::Kind::Map) return;
   for (std::size_t i = 0; i < node.keys.size() && i < node.items.size(); ++i) {
     const std::string key = prefix.empty() ? node.keys[i].text : prefix + "." + node.keys[i].text;
@@ -38,7 +40,8 @@ void expand_nodes(SlurmFacts& slurm) {
   for (const ConfEntry& entry : slurm.conf->nodes) {
     const auto names = expand_hostlist(entry.name);
     if (!names) {
-      slurm.bad_lists.push_back({entry.place, fmt::format("NodeName={}: {}", entry.name, names.error().what)});
+      slurm.bad_lists.push_back(
+          {entry.place, fmt::format("NodeName={}: {}", entry.name, names.error().what)});
       continue;
     }
     std::string state = entry.get("State");
@@ -104,6 +107,7 @@ void read_plugstack(SlurmFacts& slurm) {
 
 FileFacts look_at(const std::string& path) {
   FileFacts facts{.path = path};
+
   struct stat info {};
 
   if (path.empty() || ::stat(path.c_str(), &info) != 0) return facts;

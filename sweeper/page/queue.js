@@ -25,7 +25,7 @@ function queueRows(status) {
 
 function jobCell({jobs, request}) {
   if (jobs.length === 0) return request && request.job ? [`${request.job}`, el("small", {}, "no longer waiting")] : ["–", el("small", {}, "no job: static or by hand")];
-  return jobs.slice(0, 3).map((job) => el("div", {}, `${job.id} `, el("b", {}, job.name), el("small", {}, job.user)))
+  return jobs.slice(0, 3).map((job) => el("div", {}, `${job.id} `, el("b", {}, job.name), " ", el("small", {}, job.user)))
     .concat(jobs.length > 3 ? el("small", {}, `and ${jobs.length - 3} more`) : []);
 }
 
@@ -37,7 +37,7 @@ function stateCell({state, request}) {
 function reasonCell({request, jobs}) {
   if (!request) return jobs[0] && jobs[0].note ? [jobs[0].note] : [];
   const estimate = request.estimate ? el("div", {}, "expects VMs ", timeOf(request.estimate), " (", running(request.estimate, "in"), ")") : null;
-  return [estimate, request.reason ? el("code", {}, request.reason) : null, request.message ? el("small", {}, request.message) : null];
+  return [estimate, request.reason ? el("code", {}, request.reason) : null, request.message ? el("small", {class: "clamp", title: request.message}, request.message) : null];
 }
 
 function thenCell({request}) {
@@ -47,15 +47,15 @@ function thenCell({request}) {
 }
 
 const QUEUE_COLUMNS = [
-  {title: "Job", of: jobCell},
-  {title: "Nodeset", of: (row) => [row.nodeset, row.request && listOf(row.request.zones).length > 0 ?
-    el("small", {}, row.request.zones.join(", ")) : null]},
-  {title: "VMs", of: (row) => [String(row.n), el("small", {}, nodesText(row.nodes))]},
+  {title: "Job", class: "roomy", of: jobCell},
+  {title: "Nodeset", class: "roomy", of: (row) => [row.nodeset, row.request && listOf(row.request.zones).length > 0 ?
+    el("small", {}, row.request.zones.map((zone, index) => [index > 0 ? ", " : "", el("span", {class: "tight"}, zone)]).flat()) : null]},
+  {title: "VMs", class: "roomy", of: (row) => [String(row.n), el("small", {}, nodesText(row.nodes))]},
   {title: "State", of: stateCell},
-  {title: "Waiting", of: (row) => [running(row.since, "for"), row.since ? el("small", {}, "since ", timeOf(row.since)) : null]},
+  {title: "Waiting", class: "tight", of: (row) => [running(row.since, "for"), row.since ? el("small", {}, "since ", timeOf(row.since)) : null]},
   {title: "Attempt", of: (row) => (row.request ? [String(row.request.attempt || 1)] : [])},
   {title: "Google says", class: "reason", of: reasonCell},
-  {title: "Then", of: thenCell},
+  {title: "Then", class: "tight", of: thenCell},
 ];
 
 let showsWholeQueue = false;

@@ -18,7 +18,8 @@ function windowOf(rows, span) {
   let to = Math.max(now + 5 * MINUTE, ...ends);
   if (span === "fit") {
     // A few VMs that live for days must not make slivers of all others.
-    to = Math.max(now + 5 * MINUTE, Math.min(to, ends.length > 0 ? ends[Math.floor(0.75 * (ends.length - 1))] : to));
+    const usual = ends.length > 0 ? ends[Math.floor((ends.length - 1) / 2)] - now : 0;
+    to = Math.max(now + 5 * MINUTE, ...ends.filter((end) => end - now <= 4 * usual));
     from = Math.max(from, now - (to - now));
   }
   return {from, to: to + (to - from) * 0.02};

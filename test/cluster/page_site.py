@@ -12,9 +12,8 @@ A, B, C = ("us-central1-a", "us-central1-b", "us-central1-c")
 MARGIN = {"run_duration_margin": "90m"}
 STAYS = {"SuspendTime": "INFINITE"}
 # No room for those that come later.
-CAPACITY = {A: 6, B: 4, C: 0}
-SETTINGS = {"sweeper": {"interval": "1s", "listen": "127.0.0.1:0", "finished_request_grace": "1h", "empty_mig_grace": "1h"},
-            "api": {"max_active_requests": 2}}
+CAPACITY = {A: 6, B: 5, C: 0}
+SETTINGS = {"sweeper": {"interval": "1s", "listen": "127.0.0.1:0", "finished_request_grace": "1h", "empty_mig_grace": "1h"}}
 SLEEP = "sleep 36000"
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -22,13 +21,15 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class PageSite:
     """The cluster and its jobs, by name. A context manager."""
 
-    def __init__(self, build):
+    def __init__(self, build, sweep_name="lr-sweep"):
         emulator = Emulator(build / "emulator" / "flex-gce-emulator", capacity=CAPACITY, eta_seconds=2400)
-        nodesets = [Nodeset("a3u", 24, {"zones": [A], "provision_timeout": "6h", **MARGIN}),
-                    Nodeset("h4d", 8, {"zones": [B], "static_nodes": "h4d-0", **MARGIN}, STAYS),
+        nodesets = [Nodeset("a3u", 24, {"zones": [A], "provision_timeout": "6h", "max_nodes": 14, **MARGIN}),
+                    Nodeset("h4d", 8, {"zones": [B], **MARGIN}),
+                    Nodeset("viz", 2, {"zones": [B], "static_nodes": "viz-[0-1]"}, STAYS),
                     Nodeset("g2", 64, {"zones": [C, B], **MARGIN}, boots=False)]
         self.cluster = Cluster(nodesets, build=build, emulator=emulator, name="hpc", sweeper=True, flex_extra=SETTINGS)
         self.jobs = {}
+        self.sweep_name = sweep_name
 
     def __enter__(self):
         self.cluster.start()
@@ -45,12 +46,12 @@ class PageSite:
         """Those that run first: they take the room."""
         running = [self.submit("train-llm", "a3u", 4, 3), self.submit("eval", "a3u", 2, 1), self.submit("cfd-wing", "h4d", 3, 2)]
         self.cluster.wait_for(lambda: all(self.cluster.emulator.requests_of(job) for job in running), 120, "their requests")
-        self.cluster.wait_for(lambda: len(self.cluster.emulator.vms()) == 10, 120, "the VMs and the static one")
+        self.cluster.wait_for(lambda: len(self.cluster.emulator.vms()) == 11, 120, "the VMs and the static ones")
         self.submit("finetune", "a3u", 8, 2)
         self.cluster.wait_for(lambda: self.cluster.emulator.requests_of(self.jobs["finetune"]), 120, "the request that waits")
         # So that it has waited, and VMs have lived, for a while.
         self.cluster.emulator.advance(1500)
-        self.submit("<b>sweep</b>", "g2", 32, 2)
+        self.submit(self.sweep_name, "g2", 32, 2)
         self.submit("render", "a3u", 4, 2)
         for job in running:
             self.cluster.wait_job(job, "RUNNING", 180)

@@ -10,13 +10,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 import browser  # noqa: E402
 
+HOSTILE = "<b>sweep</b>"
 pytestmark = pytest.mark.skipif(bool(browser.why_missing()), reason=browser.why_missing() or "-")
 
 
 @pytest.fixture(scope="module")
 def page_site(build):
     from page_site import PageSite
-    with PageSite(build) as site:
+    with PageSite(build, HOSTILE) as site:
         site.begin()
         site.wait_shown()
         yield site
@@ -51,7 +52,7 @@ def test_the_queue_shows_who_waits_and_what_google_says(page_site, window):
 
 
 def test_a_name_is_never_more_than_a_name(page_site, window):
-    assert f"{page_site.jobs['<b>sweep</b>']} <b>sweep</b>" in row_with(window, "#queue tbody tr", "sweep")
+    assert f"{page_site.jobs[HOSTILE]} {HOSTILE} " in row_with(window, "#queue tbody tr", "sweep")
 
 
 def test_the_timeline_shows_vms_their_ends_and_their_jobs(page_site, window):
@@ -60,17 +61,17 @@ def test_the_timeline_shows_vms_their_ends_and_their_jobs(page_site, window):
         row = row_with(window, ".lane", f"{job} {name}")
         nodes = page_site.cluster.job(job)["NodeList"]
         assert row.startswith(nodes) and " up " in row and re.search(r"\d (min|h \d+ min) left ends", row), row
-    assert "no job" in row_with(window, ".lane", "h4d-0 ")
+    assert "no job" in row_with(window, ".lane", "viz-0 ")
     bars = window.js("return [...document.querySelectorAll('.vm')].map((bar) => bar.getBoundingClientRect().width);")
-    assert len(bars) == 4 and min(bars) > 5, bars
+    assert len(bars) == 5 and min(bars) > 5, bars
 
 
 def test_nodesets_and_totals_are_the_clusters(page_site, window):
     text = window.text("#nodesets")
     assert re.search(r"a3u[\s\S]*24 nodes[\s\S]*6 busy[\s\S]*12 waiting for a VM[\s\S]*6 off", text), text
-    assert re.search(r"h4d[\s\S]*3 busy[\s\S]*1 idle[\s\S]*4 off", text), text
+    assert re.search(r"h4d[\s\S]*3 busy[\s\S]*5 off", text), text
     totals = window.text("#totals")
-    assert re.search(r"Jobs waiting\s+3", totals) and re.search(r"VMs\s+10\s", totals), totals
+    assert re.search(r"Jobs waiting\s+3", totals) and re.search(r"VMs\s+11\s", totals), totals
 
 
 def test_actions_have_their_why(window):

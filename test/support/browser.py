@@ -17,7 +17,7 @@ from pathlib import Path
 # It talks to nobody but the pages of the test.
 FLAGS = ("--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions",
-         "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb", "--lang=en-GB",
+         "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-lcd-text", "--font-render-hinting=none", "--force-color-profile=srgb", "--lang=en-GB",
          "--disable-features=OptimizationHints,MediaRouter,Translate")
 PATIENCE = 120
 
@@ -145,13 +145,9 @@ class Browser:
         entries = self._call("POST", "/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries if entry["level"] in ("WARNING", "SEVERE")]
 
-    def screenshot(self, path, whole=True):
-        """The whole page, not only what is in the window."""
-        shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **self._clip(whole))
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
-
-    def _clip(self, whole):
-        if not whole:
-            return {}
+    def screenshot(self, path, most_height=10_000):
+        """The whole page from its top, not only what is in the window."""
         size = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
-        return {"clip": {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}}
+        shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                        clip={"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], most_height), "scale": 1})
+        Path(path).write_bytes(base64.b64decode(shot["data"]))
