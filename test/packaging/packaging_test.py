@@ -148,7 +148,7 @@ def installed():
             name = "/etc" + name[len(etc):]
         elif name.startswith(prefix + "/"):
             name = "/usr" + name[len(prefix):]
-        found.add(name.replace("/usr/lib/systemd/system/", "/UNITS/").lstrip("/"))
+        found.add(re.sub("^(/usr)?/lib/systemd/system/", "/UNITS/", name).lstrip("/"))
     return found
 
 
