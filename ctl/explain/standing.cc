@@ -26,6 +26,11 @@ bool is_live(const Instance& instance) {
   return !instance.is_dead() && !instance.is_leaving() && !instance.is_queued();
 }
 
+/// A sentence of Google's within one of ours.
+std::string_view without_stop(std::string_view text) {
+  return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+}
+
 class Standing {
  public:
   Standing(const std::vector<Event>& events, const Facts& facts, const Picture& picture)
@@ -65,13 +70,28 @@ class Standing {
       }
     }
     if (!facts_.has_cloud) return as_told_last();
-    return fmt::format(
-        "Google does not list it any more: requests that are over are deleted after {}.{}",
-        span_text(facts_.config.sweeper.finished_request_grace),
-        its_vms(name));
+    return fmt::format("Google does not list it any more{}.{}", how_it_ended(name), its_vms(name));
   }
 
  private:
+  /// As the history has it.
+  [[nodiscard]] std::string how_it_ended(const std::string& name) const {
+    std::string ended = ": requests that are over are deleted after a while";
+    for (const Event& event : events_) {
+      if (event.request != name) continue;
+      const auto code = event.more.find("code");
+      if (event.what == "failed")
+        ended = fmt::format(": it had failed at {}{}",
+                            clock(event.when),
+                            code == event.more.end() ? "" : fmt::format(" ({})", code->second));
+      if (event.what == "cancelled")
+        ended = fmt::format(": it was cancelled at {}", clock(event.when));
+      if (event.what == "succeeded")
+        ended = fmt::format(": it was served at {}", clock(event.when));
+    }
+    return ended;
+  }
+
   [[nodiscard]] std::string clock(TimePoint time) const { return clock_text(time, now_); }
 
   /// "14:02:31 (in 2 h 13 min)".
@@ -145,8 +165,9 @@ class Standing {
                                    since(request.created),
                                    request_attempt(request));
     if (request.last_attempt) {
-      text += fmt::format(
-          "; Google says {}: {}", request.last_attempt->code, request.last_attempt->message);
+      text += fmt::format("; Google says {}: {}",
+                          request.last_attempt->code,
+                          without_stop(request.last_attempt->message));
       if (request.last_attempt->estimated_availability)
         text += fmt::format("; Google estimates {}",
                             soon(*request.last_attempt->estimated_availability));

@@ -71,11 +71,12 @@ std::string tell_requested(const Event& event, TimePoint /*now*/) {
     text += fmt::format(", zones {}", zones);
   if (const std::string attempt = more(event, "attempt"); !attempt.empty())
     text += fmt::format(", attempt {}", attempt);
-  return text + because(event);
+  return event.why.empty() ? text : fmt::format("{}; because {}", text, event.why);
 }
 
 std::string tell_attempt(const Event& event, TimePoint now) {
   std::string text = fmt::format("cannot serve {} yet: {}", event.request, google_says(event));
+  if (text.ends_with('.')) text.pop_back();
   if (const std::string estimate = more(event, "estimate"); !estimate.empty())
     text += fmt::format("; estimates {}", clock_of(estimate, now));
   return text;
