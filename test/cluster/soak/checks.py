@@ -49,9 +49,15 @@ def _nodes(run):
     return problems
 
 
+def _leaks(run):
+    """What the sweeper itself thinks should be gone."""
+    return [f"leaked since {leak['since']}: {leak['kind']} {leak['target']}: {leak['why']}"
+            for leak in run.cluster.sweeper_status().get("leaks", [])]
+
+
 def unmet(run):
     """Conditions that time may still bring about."""
-    return _jobs(run) + _clients(run) + _nodes(run) + _cloud(run)
+    return _jobs(run) + _clients(run) + _nodes(run) + _cloud(run) + _leaks(run)
 
 
 def _daemons(run):
