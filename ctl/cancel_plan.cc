@@ -77,6 +77,7 @@ Result<Placed<ResizeRequest>> choose(const Snapshot& shot, const std::string& na
   if (found.empty()) return unknown(shot, name);
   if (found.size() > 1) {
     std::vector<std::string> keys;
+    keys.reserve(found.size());
     for (const auto& request : found) keys.push_back(key_of(*request));
     return Error{
         ErrorKind::Invalid,
@@ -109,7 +110,7 @@ class Planner {
                                           fold_hostlist(request->nodes),
                                           request->nodes.size()));
     if (has_others(*request)) {
-      plan_.sentences.push_back(
+      plan_.sentences.emplace_back(
           "other requests for these nodes go on, and their job waits for them "
           "(race, on_stockout, resubmit_after)");
       return std::move(plan_);

@@ -31,6 +31,7 @@ struct CompletionCommand {
 std::vector<std::string> nodesets(const Options& options) {
   const LoadedConfig loaded = load_config(config_path(options));
   std::vector<std::string> names;
+  names.reserve(loaded.config.nodesets.size());
   for (const NodesetConfig& nodeset : loaded.config.nodesets) names.push_back(nodeset.name);
   return names;
 }

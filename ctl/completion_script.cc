@@ -14,8 +14,8 @@ namespace flex {
 namespace {
 
 void add_value(CompletedValue& value, const CLI::Option& option, const std::string& name) {
-  static const std::vector<std::string> kFiles = {"--config", "--log-file", "--output", "file"};
-  if (std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end()) value.is_file = true;
+  static const std::vector<std::string> files = {"--config", "--log-file", "--output", "file"};
+  if (std::find(files.begin(), files.end(), name) != files.end()) value.is_file = true;
   if (name == "--log-level") value.words = {"debug", "info", "warning", "error"};
   // "NODESET", "REQUEST", "bash|zsh": what add_option was given as the type's name.
   std::istringstream types{option.get_type_name()};
@@ -82,6 +82,7 @@ std::string path_cases(const CompletedCommand& root) {
 
 std::string names_of(const std::vector<CompletedOption>& options) {
   std::vector<std::string> names;
+  names.reserve(options.size());
   for (const CompletedOption& option : options) names.push_back(option.name);
   return fmt::format("{}", fmt::join(names, " "));
 }
@@ -139,6 +140,7 @@ std::string bash_script(const CompletedCommand& root) {
   std::string cases;
   walk(root, "", {}, [&](const std::string& path, const auto& command, const auto& options) {
     std::vector<std::string> children;
+    children.reserve(command.commands.size());
     for (const CompletedCommand& child : command.commands) children.push_back(child.name);
     cases += fmt::format("    '{}')\n      case \"$prev\" in\n{}      esac\n",
                          path,

@@ -21,35 +21,35 @@ constexpr SlurmRelease kKnowsInfinite{25, 5};
 using Lines = std::vector<std::string>;
 
 void add_programs(Lines& lines, const SlurmConfInput& input) {
-  lines.push_back(
+  lines.emplace_back(
       "# Who brings nodes up and down, and who clears up after a node that never came.");
   lines.push_back(fmt::format("ResumeProgram={}/flex-resume", input.sbindir));
   lines.push_back(fmt::format("SuspendProgram={}/flex-suspend", input.sbindir));
   lines.push_back(fmt::format("ResumeFailProgram={}/flex-resume-fail", input.sbindir));
-  lines.push_back(
+  lines.emplace_back(
       "# 0: no limit. A rate splits a job's nodes over several calls, and so over several "
       "all-or-nothing requests.");
-  lines.push_back("ResumeRate=0");
-  lines.push_back("SuspendRate=0");
+  lines.emplace_back("ResumeRate=0");
+  lines.emplace_back("SuspendRate=0");
 }
 
 void add_timeouts(Lines& lines, const SlurmConfInput& input) {
   if (input.release >= kKnowsInfinite) {
-    lines.push_back(
+    lines.emplace_back(
         "# A job may wait in Google's queue for days; how long is provision_timeout's "
         "matter.");
-    lines.push_back("ResumeTimeout=INFINITE");
+    lines.emplace_back("ResumeTimeout=INFINITE");
   } else {
     lines.push_back(
         fmt::format("# The most that Slurm {} knows (18 h; INFINITE from 25.05 on). "
                     "flex-sweeper winds this clock up while a job waits.",
                     to_string(input.release)));
-    lines.push_back("ResumeTimeout=65533");
+    lines.emplace_back("ResumeTimeout=65533");
   }
-  lines.push_back("# A VM's name must be free again before its node is given to the next job.");
-  lines.push_back("SuspendTimeout=120");
-  lines.push_back("# So many seconds a node is idle before its VM is given back.");
-  lines.push_back("SuspendTime=300");
+  lines.emplace_back("# A VM's name must be free again before its node is given to the next job.");
+  lines.emplace_back("SuspendTimeout=120");
+  lines.emplace_back("# So many seconds a node is idle before its VM is given back.");
+  lines.emplace_back("SuspendTime=300");
 }
 
 void add_static_nodes(Lines& lines, const Config& config) {
@@ -57,34 +57,34 @@ void add_static_nodes(Lines& lines, const Config& config) {
   for (const NodesetConfig& set : config.nodesets)
     nodes.insert(nodes.end(), set.static_nodes.begin(), set.static_nodes.end());
   if (nodes.empty()) return;
-  lines.push_back("# static_nodes: flex-sweeper keeps them up, so Slurm must not suspend them.");
+  lines.emplace_back("# static_nodes: flex-sweeper keeps them up, so Slurm must not suspend them.");
   lines.push_back("SuspendExcNodes=" + fold_hostlist(nodes));
 }
 
 void add_manners(Lines& lines, const SlurmConfInput& input) {
-  lines.push_back("# A node that was lost comes back by itself when its next VM registers.");
-  lines.push_back("ReturnToService=2");
-  lines.push_back(
+  lines.emplace_back("# A node that was lost comes back by itself when its next VM registers.");
+  lines.emplace_back("ReturnToService=2");
+  lines.emplace_back(
       "# idle_on_node_suspend: a node that failed is idle again once it is powered down.");
   std::string parameters = "idle_on_node_suspend";
   if (input.release < kKnowsAddresses) {
-    lines.push_back(
+    lines.emplace_back(
         "# cloud_reg_addrs: a VM's address is the one it registers from (default from 23.11 "
         "on).");
     parameters += ",cloud_reg_addrs";
   }
   lines.push_back("SlurmctldParameters=" + parameters);
   if (input.release < kShowsCloudNodes) {
-    lines.push_back(
+    lines.emplace_back(
         "# Before 23.02 powered-down cloud nodes are hidden without it, also from "
         "flex-sweeper.");
-    lines.push_back("PrivateData=cloud");
+    lines.emplace_back("PrivateData=cloud");
   }
   if (input.release < kKnowsAddresses) {
-    lines.push_back(
+    lines.emplace_back(
         "# Before 23.11 nodes do not know each other's addresses: slurmctld speaks to each "
         "of them itself.");
-    lines.push_back("TreeWidth=65533");
+    lines.emplace_back("TreeWidth=65533");
   }
 }
 
@@ -158,8 +158,8 @@ std::vector<std::string> slurm_conf_lines(const SlurmConfInput& input) {
         return size_of_machine(set.machine_type).gpus.has_value();
       });
   if (has_gpus) {
-    lines.push_back("# And in gres.conf on the VMs: AutoDetect=nvml");
-    lines.push_back("GresTypes=gpu");
+    lines.emplace_back("# And in gres.conf on the VMs: AutoDetect=nvml");
+    lines.emplace_back("GresTypes=gpu");
   }
   for (const NodesetConfig& set : config.nodesets) add_nodeset(lines, set);
   return lines;

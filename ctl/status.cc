@@ -43,8 +43,8 @@ Result<Shown> look_at(StatusSource& source, const StatusCommand& command) {
   auto report = parse_report(text->text);
   if (!report) return report.error().in(text->where);
   Shown picture{.source = std::move(*text),
-                  .report = only_of(std::move(*report), command.nodesets),
-                  .trouble = {}};
+                .report = only_of(std::move(*report), command.nodesets),
+                .trouble = {}};
   picture.trouble = picture.source.trouble;
   std::ranges::move(find_trouble(picture.report, wall_clock()),
                     std::back_inserter(picture.trouble));
@@ -117,12 +117,9 @@ int keep_showing(StatusSource& source, const StatusCommand& command) {
              .draw = [&](const Terminal& terminal) -> std::vector<std::string> {
                const auto picture = look_at(source, command);
                // It may come back: a sweeper that is started again, a slurmctld that is.
-               if (!picture)
-                 return {terminal.paint(Colour::Red, "!! " + picture.error().what)};
-               return to_lines(*picture,
-                               command,
-                               terminal,
-                               terminal.is_terminal ? terminal.height - 1 : 0);
+               if (!picture) return {terminal.paint(Colour::Red, "!! " + picture.error().what)};
+               return to_lines(
+                   *picture, command, terminal, terminal.is_terminal ? terminal.height - 1 : 0);
              }});
   return kExitOk;
 }

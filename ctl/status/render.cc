@@ -69,6 +69,7 @@ std::vector<NodesByState> by_importance(std::vector<NodesByState> states) {
 
 std::string states_text(const NodesetReport& nodeset) {
   std::vector<std::string> words;
+  words.reserve(nodeset.states.size());
   for (const NodesByState& state : by_importance(nodeset.states))
     words.push_back(fmt::format("{} {}", state.count, state.word));
   return fmt::format("{}", fmt::join(words, ", "));
@@ -100,6 +101,7 @@ Row nodeset_row(const NodesetReport& nodeset, TimePoint now) {
 /// Stopped ones first, then those where somebody waits, then as in the file.
 std::vector<const NodesetReport*> by_importance(const std::vector<NodesetReport>& nodesets) {
   std::vector<const NodesetReport*> sorted;
+  sorted.reserve(nodesets.size());
   for (const NodesetReport& nodeset : nodesets) sorted.push_back(&nodeset);
   const auto rank = [](const NodesetReport& nodeset) {
     if (!nodeset.stopped.empty()) return nodeset.is_paused() ? 1 : 0;
@@ -159,6 +161,7 @@ std::string outlook(const RequestReport& request, TimePoint now) {
 
 Part requests_part(const StatusView& view) {
   std::vector<const RequestReport*> sorted;
+  sorted.reserve(view.report.requests.size());
   for (const RequestReport& request : view.report.requests) sorted.push_back(&request);
   const auto rank = [](const RequestReport& request) {
     if (request.state == "FAILED") return 0;
@@ -169,15 +172,14 @@ Part requests_part(const StatusView& view) {
   });
   Part part{.title = "REQUESTS", .what = "request", .rows = {}};
   for (const RequestReport* request : sorted) {
-    part.rows.push_back(
-        {{request->name, Colour::Bold},
-         {request->state, colour_of_request(*request)},
-         {request->job == 0 ? std::string{} : fmt::format("job {}", request->job)},
-         {fmt::format("{}", request->count)},
-         {fit_nodes(request->nodes, request->count, kMostList)},
-         {"since " + time_and_span(request->created, view.now)},
-         {fmt::format("attempt {}", request->attempt)},
-         {outlook(*request, view.now)}});
+    part.rows.push_back({{request->name, Colour::Bold},
+                         {request->state, colour_of_request(*request)},
+                         {request->job == 0 ? std::string{} : fmt::format("job {}", request->job)},
+                         {fmt::format("{}", request->count)},
+                         {fit_nodes(request->nodes, request->count, kMostList)},
+                         {"since " + time_and_span(request->created, view.now)},
+                         {fmt::format("attempt {}", request->attempt)},
+                         {outlook(*request, view.now)}});
   }
   return part;
 }
@@ -206,6 +208,7 @@ Colour colour_of_vm(std::string_view status) {
 /// Those that end first come first, those without an end last.
 Part vms_part(const StatusView& view) {
   std::vector<const VmReport*> sorted;
+  sorted.reserve(view.report.vms.size());
   for (const VmReport& vm : view.report.vms) sorted.push_back(&vm);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto* left, const auto* right) {
     const auto key = [](const VmReport& vm) {
@@ -306,8 +309,8 @@ void add_part(std::vector<std::string>& lines,
   for (Row& row : rows) row.front().text.insert(0, "  ");
   std::ranges::move(format_table(rows, terminal), std::back_inserter(lines));
   if (hidden > 0)
-    lines.push_back(
-        terminal.paint(Colour::Dim, fmt::format("  and {} more {}{}", hidden, part.what, hidden == 1 ? "" : "s")));
+    lines.push_back(terminal.paint(
+        Colour::Dim, fmt::format("  and {} more {}{}", hidden, part.what, hidden == 1 ? "" : "s")));
 }
 
 }  // namespace
@@ -330,6 +333,7 @@ std::vector<std::string> render_status(const StatusView& view, const Terminal& t
                              actions_part(view)};
   std::erase_if(parts, [](const Part& part) { return part.rows.empty(); });
   std::vector<std::size_t> wanted;
+  wanted.reserve(parts.size());
   for (const Part& part : parts) wanted.push_back(part.rows.size());
   std::vector<std::size_t> shown = wanted;
   if (view.height > 0) {

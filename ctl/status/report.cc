@@ -37,15 +37,15 @@ class Members {
 
   /// Its elements; none if it is no list.
   [[nodiscard]] const Json& list(const char* key) const {
-    static const Json kNone = Json::array();
+    static const Json none = Json::array();
     const Json* const found = find(key);
-    return found != nullptr && found->is_array() ? *found : kNone;
+    return found != nullptr && found->is_array() ? *found : none;
   }
 
   [[nodiscard]] const Json& object(const char* key) const {
-    static const Json kNone = Json::object();
+    static const Json none = Json::object();
     const Json* const found = find(key);
-    return found != nullptr && found->is_object() ? *found : kNone;
+    return found != nullptr && found->is_object() ? *found : none;
   }
 
  private:

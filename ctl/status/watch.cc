@@ -72,10 +72,8 @@ class Screen {
 
 std::string footer_of(const Watch& watch, std::string_view what) {
   const TimePoint now = wall_clock();
-  return fmt::format("{}  {} every {}; Ctrl-C ends",
-                     clock_text(now, now),
-                     what,
-                     span_text(watch.interval));
+  return fmt::format(
+      "{}  {} every {}; Ctrl-C ends", clock_text(now, now), what, span_text(watch.interval));
 }
 
 /// Only its last line, while the picture is made.
@@ -92,8 +90,7 @@ std::string frame(const std::vector<std::string>& lines,
                   const Terminal& terminal) {
   std::string text = "\033[H";
   const std::size_t room = terminal.height > 0 ? terminal.height - 1 : 0;
-  for (std::size_t i = 0; i < std::min(lines.size(), room); ++i)
-    text += lines[i] + "\033[K\r\n";
+  for (std::size_t i = 0; i < std::min(lines.size(), room); ++i) text += lines[i] + "\033[K\r\n";
   text += "\033[J";
   return text + footer_only(footer, terminal);
 }
