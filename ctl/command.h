@@ -40,4 +40,7 @@ void add_completion(CLI::App& app, Command& command);
 /// `flexctl status`: nodesets, requests and VMs as the sweeper sees them.
 void add_status(CLI::App& app, Command& command);
 
+/// `flexctl explain`: the story of a job, a node or a request.
+void add_explain(CLI::App& app, Command& command);
+
 }  // namespace flex

@@ -59,8 +59,9 @@ bool has_machine(const World& world, const std::string& zone, std::string_view n
 Reply machine_types_get(World& world, const Call& call) {
   const std::string name = call.param("machineType");
   const Place place = call.place();
-  const auto* const found = std::find_if(
-      kMachines.begin(), kMachines.end(), [&](const auto& machine) { return machine.name == name; });
+  const auto* const found = std::find_if(kMachines.begin(),
+                                         kMachines.end(),
+                                         [&](const auto& machine) { return machine.name == name; });
   if (!world.is_zone(place.location()) || found == kMachines.end() ||
       !has_machine(world, place.location(), name))
     return not_found(path_of(place, "machineTypes", name));

@@ -89,8 +89,8 @@ struct StateFacts {
   bool was_looked_at = false;
   FileFacts directory{};
   FileFacts parent{};
-  std::optional<TimePoint> heartbeat{};  ///< the last complete round
-  bool has_status = false;
+  std::optional<TimePoint> heartbeat{};      ///< the last complete round
+  std::optional<TimePoint> at_work_since{};  ///< a sweeper that holds the lock took it then
 };
 
 /// One answer of Compute Engine.

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdlib>
+#include <fstream>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,6 +104,21 @@ void read_plugstack(SlurmFacts& slurm) {
   }
 }
 
+/// When a sweeper took the lock that it holds now. Asked of the kernel: to try the lock would be in
+/// the way of one that is just starting.
+std::optional<TimePoint> lock_time(const std::string& path) {
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  std::ifstream locks("/proc/locks");
+  std::string line;
+  const std::string mark = fmt::format(":{} ", info.st_ino);
+  while (std::getline(locks, line))
+    if (line.find("FLOCK") != std::string::npos && line.find(mark) != std::string::npos)
+      return TimePoint{Seconds{info.st_mtim.tv_sec}};
+  return std::nullopt;
+}
+
 }  // namespace
 
 FileFacts look_at(const std::string& path) {
@@ -173,6 +189,7 @@ void gather_state(Facts& facts) {
   state.was_looked_at = true;
   state.directory = look_at(path);
   state.parent = look_at(directory_of(path));
+  state.at_work_since = lock_time(path + "/sweeper.lock");
   const auto text = read_small_file(path + "/heartbeat", 100);
   if (!text) return;
   std::int64_t seconds = 0;

@@ -88,8 +88,8 @@ std::string found(const Facts& facts, bool has_notes = false) {
 }
 
 TEST_CASE("doctor: a good set-up has nothing on any release", "[ctl]") {
-  const auto* const version =
-      GENERATE("22.05.8", "23.02.7", "23.11.10", "24.05.8", "24.11.5", "25.05.7", "25.11.4", "26.05.5");
+  const auto* const version = GENERATE(
+      "22.05.8", "23.02.7", "23.11.10", "24.05.8", "24.11.5", "25.05.7", "25.11.4", "26.05.5");
   REQUIRE(facts_of().yaml.is_good());
   CHECK(found(facts_of(kConf, version)).empty());
 }
@@ -122,9 +122,9 @@ TEST_CASE("doctor: releases of Slurm with mistakes", "[ctl]") {
   facts.slurm.library_version = version;
   Findings findings;
   check_version(facts, findings);
-  CHECK((findings.empty() ? std::string()
-                          : fmt::format("{} {}", findings[0].id, to_string(findings[0].severity))) ==
-        what);
+  CHECK((findings.empty()
+             ? std::string()
+             : fmt::format("{} {}", findings[0].id, to_string(findings[0].severity))) == what);
 }
 
 TEST_CASE("doctor: ResumeTimeout by release", "[ctl]") {
@@ -144,7 +144,8 @@ TEST_CASE("doctor: ResumeTimeout by release", "[ctl]") {
       {"3599", "22.05.8", "slurm.resume_timeout warning"},
   }));
   INFO(value << " on " << version);
-  CHECK(found(facts_of(with(kConf, "ResumeTimeout=65533", "ResumeTimeout=" + value), version)) == what);
+  CHECK(found(facts_of(with(kConf, "ResumeTimeout=65533", "ResumeTimeout=" + value), version)) ==
+        what);
   // A partition's own is looked at in the same way.
   const std::string own = with(kConf, "DefaultTime=60", "DefaultTime=60 ResumeTimeout=" + value);
   CHECK(found(facts_of(own, version)) == what);
@@ -213,17 +214,21 @@ TEST_CASE("doctor: programs", "[ctl]") {
 TEST_CASE("doctor: what slurmctld runs with", "[ctl]") {
   Facts facts = facts_of();
   facts.slurm.was_asked = true;
-  facts.slurm.running = RunningConf{.version = "24.11.5",
-                                    .values = {{"ResumeTimeout", "65533"},
-                                               {"SlurmctldParameters", "cloud_reg_addrs,idle_on_node_suspend"},
-                                               {"TreeWidth", "65533"}}};
-  SECTION("words in another order are the same") { CHECK(found(facts).empty()); }
+  facts.slurm.running =
+      RunningConf{.version = "24.11.5",
+                  .values = {{"ResumeTimeout", "65533"},
+                             {"SlurmctldParameters", "cloud_reg_addrs,idle_on_node_suspend"},
+                             {"TreeWidth", "65533"}}};
+  SECTION("words in another order are the same") {
+    CHECK(found(facts).empty());
+  }
   SECTION("another value is not") {
     facts.slurm.running->values["ResumeTimeout"] = "600";
     CHECK(found(facts) == "slurm.not_loaded warning");
   }
   SECTION("a key that is wrong in the file is told once") {
-    facts.slurm.conf = parse_slurm_conf(with(kConf, "ResumeTimeout=65533", "ResumeTimeout=60"), "slurm.conf", no_file);
+    facts.slurm.conf = parse_slurm_conf(
+        with(kConf, "ResumeTimeout=65533", "ResumeTimeout=60"), "slurm.conf", no_file);
     CHECK(found(facts) == "slurm.resume_timeout warning");
   }
   SECTION("nodes that it does not know") {
@@ -249,6 +254,27 @@ TEST_CASE("doctor: a bad flex-start.yaml hides what cannot be known", "[ctl]") {
   CHECK(exit_code(findings) == 2);
 }
 
+TEST_CASE("doctor: the sweeper", "[ctl]") {
+  using namespace std::chrono_literals;
+  Facts facts = facts_of();
+  facts.now = TimePoint{1000000s};
+  facts.state = {.was_looked_at = true,
+                 .directory = {.path = "/s/flex-start", .exists = true, .is_directory = true}};
+  const auto [beat, since, what] = GENERATE(table<int, int, std::string>({
+      {-1, -1, "sweeper.not_running warning"},
+      {20, -1, ""},
+      {20, 3600, ""},
+      {3600, -1, "sweeper.not_running error"},
+      {3600, 10, "sweeper.starting info"},
+      {-1, 10, "sweeper.starting info"},
+      {-1, 3600, "sweeper.not_running error"},
+  }));
+  if (beat >= 0) facts.state.heartbeat = facts.now - Seconds{beat};
+  if (since >= 0) facts.state.at_work_since = facts.now - Seconds{since};
+  INFO(beat << " " << since);
+  CHECK(found(facts, true) == what);
+}
+
 TEST_CASE("doctor: the clock", "[ctl]") {
   const auto [skew, what] = GENERATE(table<int, std::string>({
       {0, ""},
@@ -269,10 +295,11 @@ void add_cloud(Facts& facts) {
   CloudLook& cloud = facts.cloud;
   cloud.was_asked = true;
   cloud.token = Result<Done>(Done{});
-  cloud.region = Result<RegionFacts>(RegionFacts{.name = "us-central1",
-                                                 .status = "UP",
-                                                 .zones = {"us-central1-a"},
-                                                 .quotas = {{"PREEMPTIBLE_NVIDIA_H100_GPUS", 64, 0}}});
+  cloud.region =
+      Result<RegionFacts>(RegionFacts{.name = "us-central1",
+                                      .status = "UP",
+                                      .zones = {"us-central1-a"},
+                                      .quotas = {{"PREEMPTIBLE_NVIDIA_H100_GPUS", 64, 0}}});
   cloud.project = Result<ProjectFacts>(ProjectFacts{"p", "42"});
   cloud.zones.emplace("us-central1-a", ZoneFacts{"us-central1-a", "us-central1", "UP"});
   cloud.templates.emplace("flex",
@@ -285,7 +312,8 @@ void add_cloud(Facts& facts) {
                                         .max_run_duration = kMaxRunDuration});
   cloud.machine_types.emplace(
       std::pair{"us-central1-a", "a3-highgpu-8g"},
-      MachineTypeFacts{.name = "a3-highgpu-8g", .cpus = 208, .accelerators = {{"nvidia-h100-80gb", 8}}});
+      MachineTypeFacts{
+          .name = "a3-highgpu-8g", .cpus = 208, .accelerators = {{"nvidia-h100-80gb", 8}}});
   cloud.probes.emplace_back(Probe{.permission = "compute.instances.delete"}, Done{});
 }
 
@@ -315,7 +343,8 @@ TEST_CASE("doctor: the cloud", "[ctl]") {
     CHECK(found(facts) == "quota.requests warning");
   }
   SECTION("a permission that only the doctor needs is no reason to worry") {
-    facts.cloud.region = Result<RegionFacts>(Error{ErrorKind::Denied, "Required 'compute.regions.get'"});
+    facts.cloud.region =
+        Result<RegionFacts>(Error{ErrorKind::Denied, "Required 'compute.regions.get'"});
     CHECK(found(facts, true) == "iam.unseen info, iam.service_agent_unseen info");
   }
   SECTION("one that a program needs is") {
@@ -331,12 +360,14 @@ TEST_CASE("doctor: the cloud", "[ctl]") {
   }
   SECTION("the service agent, as a group sees it") {
     facts.cloud.group_errors = {
-        "Required 'compute.instances.create' permission acting as 42@cloudservices.gserviceaccount.com"};
+        "Required 'compute.instances.create' permission acting as "
+        "42@cloudservices.gserviceaccount.com"};
     CHECK(found(facts) == "iam.service_agent error");
   }
   SECTION("the API is not enabled") {
     facts.cloud.probes.clear();
-    facts.cloud.region = Result<RegionFacts>(Error{ErrorKind::Denied, "not used before", "accessNotConfigured"});
+    facts.cloud.region =
+        Result<RegionFacts>(Error{ErrorKind::Denied, "not used before", "accessNotConfigured"});
     CHECK(found(facts) == "api.disabled error");
   }
   SECTION("a template of another project is not looked at") {

@@ -53,7 +53,8 @@ TEST_CASE("facts: region, zone, machine type, project, errors of a group", "[gce
   CHECK(region->quota("NONE") == nullptr);
   CHECK_FALSE(parse_region(R"({"quotas": [{"limit": "many"}]})"));
 
-  const auto zone = parse_zone(R"({"name": "r-a", "region": "projects/p/regions/r", "status": "DOWN"})");
+  const auto zone =
+      parse_zone(R"({"name": "r-a", "region": "projects/p/regions/r", "status": "DOWN"})");
   REQUIRE(zone);
   CHECK(zone->region == "r");
   CHECK(zone->status == "DOWN");
@@ -70,7 +71,8 @@ TEST_CASE("facts: region, zone, machine type, project, errors of a group", "[gce
   REQUIRE(project);
   CHECK(project->number == "42");
 
-  const auto errors = parse_group_errors(R"({"items": [{"error": {"code": "X", "message": "one"}}]})");
+  const auto errors =
+      parse_group_errors(R"({"items": [{"error": {"code": "X", "message": "one"}}]})");
   REQUIRE(errors);
   CHECK(*errors == std::vector<std::string>{"one"});
 }
