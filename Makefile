@@ -6,6 +6,8 @@ SYSCONFDIR ?= /etc
 # Where ccache is installed meson uses it: what 'make build' has compiled, 'make test-packages' need not.
 export CCACHE_DIR ?= $(abspath $(BUILD))/ccache
 export CCACHE_NOHASHDIR = 1
+# debhelper has a locale of its own.
+export CCACHE_SLOPPINESS = locale
 
 .PHONY: all setup build demo test test-slurm-versions test-packages deb check format tidy sanitize fuzz bench bench-build soak install clean help
 

@@ -199,7 +199,8 @@ def rpmbuild_unpacks_a_tarball():
             for file in checkout.files():
                 tar.add(SOURCE / file, f"{name}/{file}", recursive=False)
         run("rpmbuild", "-bp", "--nodeps", "--define", f"_topdir {scratch}", SPEC)
-        assert Path(scratch, "BUILD", name, "meson.build").is_file()
+        # rpm 4.20 has a directory more between them.
+        assert list(Path(scratch, "BUILD").glob(f"**/{name}/meson.build"))
 
 
 # README
