@@ -131,9 +131,9 @@ class Planner {
     return {.rule = Rule::ByHand, .why = why_, .what = std::move(what)};
   }
 
-  /// Another active request asks for the same nodes.
+  /// Other active requests ask for all of its nodes.
   [[nodiscard]] bool has_others(const ResizeRequest& request) const {
-    return std::any_of(request.nodes.begin(), request.nodes.end(), [&](const NodeName& name) {
+    return std::all_of(request.nodes.begin(), request.nodes.end(), [&](const NodeName& name) {
       const NodePicture* const node = picture_.find(name);
       return node != nullptr && node->requests.size() > 1;
     });

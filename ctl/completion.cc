@@ -5,6 +5,7 @@
 #include "ctl/setup.h"
 #include "ctl/status/report.h"
 #include "lib/config/load.h"
+#include "lib/core/names.h"
 #include "lib/core/state_file.h"
 
 #include <CLI/CLI.hpp>
@@ -27,12 +28,17 @@ struct CompletionCommand {
   CompletedCommand tree{};
 };
 
+/// They go into somebody's command line: what cannot be a name is left out.
+void add_name(std::vector<std::string>& names, const std::string& name) {
+  if (is_rfc1035(name)) names.push_back(name);
+}
+
 /// Nothing is said of what is wrong: somebody has just pressed a key.
 std::vector<std::string> nodesets(const Options& options) {
   const LoadedConfig loaded = load_config(config_path(options));
   std::vector<std::string> names;
   names.reserve(loaded.config.nodesets.size());
-  for (const NodesetConfig& nodeset : loaded.config.nodesets) names.push_back(nodeset.name);
+  for (const NodesetConfig& nodeset : loaded.config.nodesets) add_name(names, nodeset.name);
   return names;
 }
 
@@ -48,7 +54,7 @@ std::vector<std::string> requests(const Options& options) {
   std::vector<std::string> names;
   if (!report) return names;
   for (const RequestReport& request : report->requests) {
-    if (request.is_waiting()) names.push_back(request.name);
+    if (request.is_waiting()) add_name(names, request.name);
   }
   return names;
 }

@@ -169,7 +169,12 @@ _flexctl() {{
   case "$path" in
 {}  esac
   COMPREPLY=()
-  [[ -n ${{words// /}} ]] && mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+  # Not compgen -W, which would run what is in the words.
+  local -a all=()
+  read -r -d '' -a all <<< "$words"
+  for word in "${{all[@]}}"; do
+    [[ $word == "$cur"* ]] && COMPREPLY+=("$word")
+  done
   if [[ -n $is_file ]]; then
     compopt -o filenames 2>/dev/null
     mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$cur")

@@ -9,6 +9,7 @@
 #include "lib/core/state_file.h"
 #include "lib/core/text.h"
 #include "lib/slurm/hostlist.h"
+#include "sweeper/memory.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -62,7 +63,6 @@ Opened open_desk(const PauseCommand& command, const Options& options) {
   const std::string lock_path = *state_dir + "/paused.lock";
   auto lock = FileLock::acquire(lock_path);
   if (!lock) return fail(lock.error().what, kExitFailed);
-  give_to_owner(*state_dir, lock_path);
   auto pauses = load_pauses(*state_dir);
   if (!pauses) return fail(pauses.error().what, kExitFailed);
   // The pointer is into the vector's memory, which moves along with the config.
@@ -75,9 +75,7 @@ Opened open_desk(const PauseCommand& command, const Options& options) {
 }
 
 Result<Done> save(const Desk& desk) {
-  auto done = write_pauses(desk.state_dir, desk.pauses);
-  if (done && !desk.pauses.empty()) give_to_owner(desk.state_dir, pauses_path(desk.state_dir));
-  return done;
+  return write_pauses(desk.state_dir, desk.pauses);
 }
 
 /// The nodeset's nodes for which it is so.
@@ -164,6 +162,15 @@ int run_pause(const PauseCommand& command, const Options& options) {
                   kExitFailed);
 }
 
+/// The sweeper has stopped it, and has not drained a node yet.
+bool is_about_to_be_drained(const Desk& desk) {
+  constexpr std::size_t kMostMemory = std::size_t{64} << 20U;
+  const auto text = read_small_file(desk.state_dir + "/memory.json", kMostMemory);
+  if (!text) return false;
+  const auto memory = parse_memory(*text);
+  return memory && memory->stopped.contains(desk.nodeset->name);
+}
+
 int run_resume(const PauseCommand& command, const Options& options) {
   Opened opened = open_desk(command, options);
   if (!opened.desk) return opened.code;
@@ -183,6 +190,12 @@ int run_resume(const PauseCommand& command, const Options& options) {
   const std::vector<NodeName> done = nodes && undrained ? *nodes : std::vector<NodeName>{};
   const bool is_news = was_paused || !done.empty();
   if (is_news) tell(desk, "resume", done, was_paused ? "the pause is over" : "the stop is cleared");
+  if (undrained && !is_news && is_about_to_be_drained(desk))
+    return complain(
+        fmt::format("nodeset {} is stopped, but none of its nodes is drained yet, as all "
+                    "are busy or on their way: once more in a minute",
+                    name),
+        kExitFailed);
   print(command,
         {{"nodeset", name},
          {"paused", false},

@@ -89,13 +89,6 @@ Result<const NodesetConfig*> find_nodeset(const Config& config, const std::strin
                            known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")))};
 }
 
-void give_to_owner(const std::string& state_dir, const std::string& path) {
-  struct stat directory {};
-
-  if (::geteuid() != 0 || ::stat(state_dir.c_str(), &directory) != 0) return;
-  (void)::lchown(path.c_str(), directory.st_uid, directory.st_gid);
-}
-
 void tell_history(const std::string& state_dir, std::vector<Event> events) {
   for (Event& event : events) {
     event.when = wall_clock();
@@ -104,7 +97,6 @@ void tell_history(const std::string& state_dir, std::vector<Event> events) {
   }
   if (const auto told = append_history(state_dir, events); !told)
     complain(fmt::format("the history does not tell of it: {}", told.error().what), kExitOk);
-  give_to_owner(state_dir, history_path(state_dir));
 }
 
 }  // namespace flex

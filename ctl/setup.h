@@ -42,10 +42,6 @@ int complain(std::string_view what, int code);
 [[nodiscard]] Result<const NodesetConfig*> find_nodeset(const Config& config,
                                                         const std::string& name);
 
-/// Where root has made a file in the sweeper's directory, it becomes the directory's owner's: the
-/// sweeper must be able to read and write it.
-void give_to_owner(const std::string& state_dir, const std::string& path);
-
 /// Appends events of flexctl's own: who, when and by which program is filled in. What cannot be
 /// written is lost.
 void tell_history(const std::string& state_dir, std::vector<Event> events);

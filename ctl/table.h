@@ -31,7 +31,9 @@ using Row = std::vector<Cell>;
 
 /// A folded list of `count` nodes in at most `width` columns: where it is longer, its beginning and
 /// how many more there are: "a3u-[0-7,9], and 12 more".
-[[nodiscard]] std::string fit_nodes(const std::string& folded, std::size_t count, std::size_t width);
+[[nodiscard]] std::string fit_nodes(const std::string& folded,
+                                    std::size_t count,
+                                    std::size_t width);
 
 /// How many of its lines each part gets of `room`: all if there is room for all, else a few each
 /// and the rest in turns. What comes first is served first.

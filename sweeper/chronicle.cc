@@ -369,7 +369,14 @@ class Chronicler {
       seen.round = known_.round;
       if (seen.restart_count != job.restart_count && !is_full()) {
         add_ended(job.id, seen, "REQUEUED");
-        seen = *first_sight(job);
+        std::optional<SeenJob> again = first_sight(job);
+        if (!again) {
+          // On others' nodes this time.
+          known_.jobs.erase(found);
+          known_.is_changed = true;
+          continue;
+        }
+        seen = *std::move(again);
         seen.round = known_.round;
       }
       if (seen.has_started || job.is_configuring || !job.is_running || is_full()) continue;

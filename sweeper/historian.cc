@@ -56,18 +56,17 @@ void Historian::look(const Config& config, const Snapshot& shot) {
 }
 
 void Historian::tell(std::vector<Event> events) {
-  const std::size_t all = events.size();
-  if (all > kMostActions) {
-    events.resize(kMostActions);
-    Event rest;
-    rest.what = "and_more";
-    rest.n = all - kMostActions;
-    events.push_back(std::move(rest));
-  }
   for (Event& event : events) {
     event.when = wall_clock();
     event.program = kProgram;
     learn(known_, event);
+  }
+  const std::size_t all = events.size();
+  if (all > kMostActions) {
+    events.resize(kMostActions);
+    Event rest{.when = wall_clock(), .program = kProgram, .what = "and_more"};
+    rest.n = all - kMostActions;
+    events.push_back(std::move(rest));
   }
   keep_in_history(state_dir_, events, log_);
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kScheme = "bearer ";
 
 /// The page's text is in every copy of this program, and a browser cannot send a token with a
-/// click. /healthz tells nothing of jobs.
+/// click. /healthz tells strangers yes or no.
 bool is_open(std::string_view path) {
   return path == "/" || path == "/healthz";
 }

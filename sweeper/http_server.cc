@@ -226,8 +226,13 @@ class HttpServer::Impl {
     http_.Get("/status.json", [this](const Request&, Response& response) {
       response.set_content(texts()->status, "application/json; charset=utf-8");
     });
-    http_.Get("/healthz", [this](const Request&, Response& response) {
-      answer(response, health_of(texts()->health, wall_clock()));
+    http_.Get("/healthz", [this](const Request& request, Response& response) {
+      Verdict health = health_of(texts()->health, wall_clock());
+      const bool may_know =
+          token_.empty() || is_bearer(request.get_header_value("Authorization"), token_);
+      // What is wrong names hosts, projects and accounts.
+      if (!may_know) health.why = health.status == 200 ? "ok" : "not ok";
+      answer(response, health);
     });
     http_.Get("/", [](const Request&, Response& response) {
       response.set_content(std::string(status_page()), "text/html; charset=utf-8");

@@ -237,6 +237,7 @@ bool Loop::is_in_charge() {
         "passive",
         {{"why", fmt::format("slurmctld is in charge on {}, not on this host", controller->host)},
          {"then", "nothing is done here until that changes"}});
+  if (status_.state != "passive") forget_looks();
   status_.state = "passive";
   status_.why = fmt::format("slurmctld is in charge on {}", controller->host);
   status_.failures_in_a_row = 0;
@@ -244,6 +245,19 @@ bool Loop::is_in_charge() {
   // The controllers share the state directory: the other one's sweeper needs the lock.
   lock_.reset();
   return false;
+}
+
+/// Of what was seen here before the other host took over, nothing is told any more.
+void Loop::forget_looks() {
+  std::string cluster = std::move(shot_.cluster);
+  shot_ = {};
+  shot_.cluster = std::move(cluster);
+  memory_ = {};
+  saved_memory_.clear();
+  status_.leaks.clear();
+  leak_watch_ = {};
+  waiting_ = 0;
+  metrics_.forget_looks();
 }
 
 bool Loop::take_charge() {
@@ -285,7 +299,12 @@ void Loop::print(const std::vector<Action>& actions) {
 void Loop::load_memory() {
   if (options_.state_dir.empty()) return;
   const auto text = read_small_file(options_.state_dir + "/memory.json", kMostMemory);
-  if (!text) return;
+  if (!text) {
+    if (text.error().kind != ErrorKind::NotFound)
+      log_.warning("memory_lost",
+                   {{"why", text.error().what}, {"then", "what is wrong is seen anew"}});
+    return;
+  }
   auto memory = parse_memory(*text);
   if (!memory) {
     log_.warning("memory_lost",
@@ -299,11 +318,14 @@ void Loop::load_memory() {
 void Loop::read_pauses() {
   if (options_.state_dir.empty()) return;
   auto pauses = load_pauses(options_.state_dir);
-  if (pauses)
+  if (pauses) {
     shot_.pauses = std::move(*pauses);
-  else
-    log_.warning("pauses_not_read",
-                 {{"why", pauses.error().what}, {"then", "what was paused stays paused"}});
+    shot_.are_pauses_known = has_read_pauses_ = true;
+    return;
+  }
+  if (!has_read_pauses_) shot_.are_pauses_known = false;
+  log_.warning("pauses_not_read",
+               {{"why", pauses.error().what}, {"then", "what was paused stays paused"}});
 }
 
 void Loop::save() {

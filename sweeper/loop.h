@@ -88,6 +88,7 @@ class Loop {
   void keep_jobs_waiting();
   bool is_in_charge();
   bool take_charge();
+  void forget_looks();
   bool fail_round(const Error& error);
   void report_round(const ActReport& acted, std::size_t actions);
   static void print(const std::vector<Action>& actions);
@@ -114,6 +115,7 @@ class Loop {
   std::string saved_memory_{};
   Historian historian_;
   std::optional<FileLock> lock_{};
+  bool has_read_pauses_ = false;
   bool is_stopping_ = false;
   bool wants_reload_ = false;
 };

@@ -51,10 +51,10 @@ const Buckets& round_buckets() {
 
 /// What other programs write may be anything: only these become labels.
 constexpr std::array<std::string_view, 23> kEvents{
-    "asked",         "attempt",          "cancel_request", "cancelled",   "delete_instances",
-    "failed",        "given_back",       "job_ended",      "job_started", "left_to_sweeper",
-    "not_requested", "not_suspended",    "paused",         "queued",      "registered",
-    "requested",     "requested_before", "resume_failed",  "resumed",     "succeeded",
+    "asked",         "attempt",          "cancel_request", "cancelled",     "delete_instances",
+    "failed",        "given_back",       "job_ended",      "job_started",   "left_to_sweeper",
+    "not_requested", "not_suspended",    "pause",          "queued",        "registered",
+    "requested",     "requested_before", "resume",         "resume_failed", "succeeded",
     "suspend",       "vm_gone",          "vm_up"};
 constexpr std::array<std::string_view, 5> kPrograms{
     "flex-resume", "flex-suspend", "flex-resume-fail", "flex-sweeper", "flexctl"};
@@ -216,7 +216,8 @@ void Metrics::note_event(const Event& event) {
       impl_->retries.Add({{"program", program}}).Increment(static_cast<double>(told.retries));
     return;
   }
-  if (!event.rule.empty()) {
+  // flexctl's have a rule, too.
+  if (!event.rule.empty() && event.program == "flex-sweeper") {
     impl_->actions.Add({{"rule", event.rule}, {"what", event.what}, {"result", result_of(event)}})
         .Increment();
     return;
@@ -227,6 +228,12 @@ void Metrics::note_event(const Event& event) {
   if (const auto nodes = expand_hostlist(event.nodes)) {
     for (const NodeName& node : *nodes) impl_->coming.insert_or_assign(node, event.when);
   }
+}
+
+void Metrics::forget_looks() {
+  impl_->requests.clear();
+  impl_->coming.clear();
+  impl_->has_looked = false;
 }
 
 void Metrics::note_look(const Config& config, const Snapshot& shot) {

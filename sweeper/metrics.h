@@ -40,6 +40,8 @@ class Metrics {
   void note_event(const Event& event);
   /// A complete look: what has changed since the last one.
   void note_look(const Config& config, const Snapshot& shot);
+  /// Another host looks now: what was seen is not compared with what will be.
+  void forget_looks();
   /// The end of a round: "complete", "failed" (an action failed), "incomplete" or "passive".
   void note_round(std::string_view result, std::chrono::milliseconds took);
 

@@ -62,8 +62,10 @@ void count_nodes(const MetricsView& view, const Picture& picture, Tallies& talli
     Tally& tally = tallies[view.config.nodesets[node.nodeset].name];
     ++tally.nodes[node_word(node)];
     for (const Job* job : node.jobs) {
-      (job->is_configuring ? tally.waiting : tally.running).insert(job->id);
-      if (job->is_configuring || tally.overrun.contains(job->id)) continue;
+      // Once for a job: its lease is looked up over all its nodes.
+      const bool is_new =
+          (job->is_configuring ? tally.waiting : tally.running).insert(job->id).second;
+      if (job->is_configuring || !is_new) continue;
       const auto lease = lease_of(picture, *job);
       if (lease && overrun_of(*job, *lease)) tally.overrun.insert(job->id);
     }

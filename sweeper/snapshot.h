@@ -40,6 +40,7 @@ struct Snapshot {
   std::vector<Policy> policies{};  ///< of ours
   bool is_bulk_under_way = false;  ///< somebody's bulkInsert is: VMs may come that are not listed
   Pauses pauses{};                 ///< what an admin wants to be left alone
+  bool are_pauses_known = true;    ///< else what was paused stays so
 };
 
 /// Where an entry or a request is.

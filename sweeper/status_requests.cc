@@ -112,9 +112,12 @@ CutList requests(const Look& look) {
   }
   CutList list;
   if (all.size() > kMostRows) {
+    // Those that have waited longest, then what has ended last.
     std::stable_sort(all.begin(), all.end(), [](const auto& left, const auto& right) {
-      return std::tuple{!is_of_interest(*left), right->created} <
-             std::tuple{!is_of_interest(*right), left->created};
+      const bool is_left = is_of_interest(*left);
+      const bool is_right = is_of_interest(*right);
+      if (is_left != is_right) return is_left;
+      return is_left ? left->created < right->created : right->created < left->created;
     });
     list.omitted = all.size() - kMostRows;
     all.resize(kMostRows);

@@ -266,9 +266,9 @@ class Standing {
         if (instance.name != name || instance.is_queued() || instance.is_dead()) continue;
         if (!text.empty()) text += " ";
         const std::string vm = vm_text(group, instance);
-        if (instance.is_leaving())
-          text += fmt::format("{} is being deleted.", vm);
-        else if (node != nullptr && node->wants_vm())
+        if (instance.is_leaving()) text += fmt::format("{} is being deleted.", vm);
+        // Where slurmctld does not answer nobody knows who wants it.
+        else if (!facts_.has_slurm || (node != nullptr && node->wants_vm()))
           text += fmt::format("{} is there{}.", vm, its_end(instance));
         else
           text += orphan(group, instance, vm);

@@ -4,6 +4,7 @@
 #include "lib/core/state_file.h"
 #include "lib/fleet/session.h"
 #include "lib/gce/curl_http.h"
+#include "lib/gce/urls.h"
 #include "sweeper/memory.h"
 #include "sweeper/observe.h"
 #include "sweeper/status.h"
@@ -34,11 +35,22 @@ std::string load_token(const std::string& path) {
   return text ? text->substr(0, text->find_first_of(" \t\r\n")) : std::string{};
 }
 
+/// Where the sweeper on this host answers: the token goes over plain HTTP, so it does not leave it.
+std::string own_address(const std::string& listen) {
+  const std::string host = host_of(listen);
+  const std::string port = listen.substr(listen.rfind(':'));
+  if (host == "0.0.0.0") return "127.0.0.1" + port;
+  if (host == "::") return "[::1]" + port;
+  return is_loopback(host) ? listen : std::string{};
+}
+
 Result<std::string> ask_port(const Config& config) {
-  const std::string& listen = config.sweeper.listen;
-  if (listen.empty() || listen == "off") return Error{ErrorKind::NotFound, "sweeper.listen is off"};
-  auto http = make_curl_http(
-      {.max_in_flight = 1, .connect_timeout = kPatience, .plain_http_hosts = {host_of(listen)}});
+  if (config.sweeper.listen.empty() || config.sweeper.listen == "off")
+    return Error{ErrorKind::NotFound, "sweeper.listen is off"};
+  const std::string listen = own_address(config.sweeper.listen);
+  if (listen.empty())
+    return Error{ErrorKind::Denied, "not asked over plain HTTP outside of this host"};
+  auto http = make_curl_http({.max_in_flight = 1, .connect_timeout = kPatience});
   if (!http) return std::move(http).error();
   Result<std::string> answer = Error{ErrorKind::Retry, "no answer"};
   (*http)->send({.method = "GET",

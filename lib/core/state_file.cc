@@ -90,6 +90,11 @@ std::string holder_of(int fd) {
   return text.empty() ? "another process" : "process " + text;
 }
 
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
 /// Writes, closes and names the file; 0, or the error's number.
 int write_and_rename(int fd,
                      const std::string& from,
@@ -98,10 +103,21 @@ int write_and_rename(int fd,
   if (const int number = write_all(fd, text); number != 0) return number;
   // Whatever the umask is.
   if (::fchmod(fd, kFileMode) != 0) return errno;
+  hand_over(fd, to);
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
 }  // namespace
+
+void hand_over(int fd, const std::string& path) {
+  struct stat owner {};
+
+  struct stat own {};
+
+  if (::geteuid() != 0 || ::stat(directory_of(path).c_str(), &owner) != 0) return;
+  if (::fstat(fd, &own) != 0 || own.st_uid == owner.st_uid) return;
+  (void)!::fchown(fd, owner.st_uid, owner.st_gid);
+}
 
 Result<Done> write_atomically(const std::string& path, std::string_view text) {
   const std::string fresh = path + ".new";
@@ -134,9 +150,12 @@ Result<std::string> read_small_file(const std::string& path, std::size_t limit) 
 
 Result<Done> make_directory(const std::string& path) {
   if (::mkdir(path.c_str(), kDirectoryMode) == 0) {
+    const Descriptor made(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
     // Whatever the umask is.
-    if (::chmod(path.c_str(), kDirectoryMode) == 0) return Done{};
-    return to_error(errno, "set the mode of", path);
+    if (made.get() < 0 || ::fchmod(made.get(), kDirectoryMode) != 0)
+      return to_error(errno, "set the mode of", path);
+    hand_over(made.get(), path);
+    return Done{};
   }
   const int number = errno;
 
@@ -157,6 +176,7 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
                  fmt::format("'{}' is held by {}", path, holder_of(file.get())),
                  "LOCKED"};
   }
+  hand_over(file.get(), path);
   const std::string pid = fmt::format("{}\n", ::getpid());
   ::fchmod(file.get(), kFileMode);  // for those who want to know whose it is; no harm if it fails
   if (::ftruncate(file.get(), 0) != 0) return to_error(errno, "write", path);

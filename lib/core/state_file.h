@@ -11,6 +11,10 @@
 
 namespace flex {
 
+/// What root has made, SlurmUser's programs must be able to write to: it is given to the owner of
+/// the directory that it is in. The functions below do so with all that they make.
+void hand_over(int fd, const std::string& path);
+
 /// Whoever reads the file sees the old text or the new, never a part. One writer at a time: the
 /// text goes through "<path>.new". Mode 0640.
 [[nodiscard]] Result<Done> write_atomically(const std::string& path, std::string_view text);

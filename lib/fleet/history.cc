@@ -2,6 +2,7 @@
 #include "lib/fleet/history.h"
 
 #include "lib/core/descriptor.h"
+#include "lib/core/state_file.h"
 #include "lib/core/text.h"
 #include "lib/slurm/hostlist.h"
 
@@ -152,14 +153,6 @@ bool ends_in_half_line(int file) {
   return size > 0 && ::pread(file, &last, 1, size - 1) == 1 && last != '\n';
 }
 
-/// What root has made, SlurmUser's programs must be able to write to: the directory is theirs.
-void hand_over(const std::string& state_dir, int file) {
-  struct stat owner {};
-
-  if (::geteuid() != 0 || ::stat(state_dir.c_str(), &owner) != 0) return;
-  if (status_of(file).st_uid != owner.st_uid) (void)!::fchown(file, owner.st_uid, owner.st_gid);
-}
-
 }  // namespace
 
 void set_nodes(Event& event, const std::vector<NodeName>& nodes) {
@@ -216,7 +209,7 @@ Result<Done> append_history(const std::string& state_dir,
   const Descriptor file{
       ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640)};
   if (file.get() < 0) return file_error(path, errno);
-  hand_over(state_dir, file.get());
+  hand_over(file.get(), path);
   std::string before = ends_in_half_line(file.get()) ? "\n" : "";
   for (const Event& event : events) {
     const std::string line = std::exchange(before, {}) + to_line(event) + '\n';

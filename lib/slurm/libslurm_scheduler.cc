@@ -254,7 +254,10 @@ class LibslurmScheduler final : public Scheduler {
     }
     if (in_charge >= hosts->size()) return Error{ErrorKind::Retry, "no slurmctld answers"};
     const auto& host = (*hosts)[in_charge];
-    return Controller{.is_here = slurm::is_this_host(host), .host = host.name};
+    return Controller{
+        .is_here = slurm::is_this_host(host),
+        .is_candidate = std::any_of(hosts->begin(), hosts->end(), slurm::is_this_host),
+        .host = host.name};
   }
 
   Result<Done> update_nodes(std::span<const NodeName> nodes,

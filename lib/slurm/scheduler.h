@@ -51,6 +51,7 @@ struct SlurmSettings {
 /// Whether the slurmctld that is in charge runs on this host, and which host it is.
 struct Controller {
   bool is_here = false;
+  bool is_candidate = true;  ///< this host is one of slurm.conf's SlurmctldHosts
   std::string host{};
 };
 

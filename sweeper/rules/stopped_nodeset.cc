@@ -124,6 +124,8 @@ void watch(Round& round, const NodesetConfig& nodeset) {
   const auto found = round.memory.stopped.find(nodeset.name);
   if (found == round.memory.stopped.end()) return;
   Stopped& stopped = found->second;
+  if (stopped.is_paused && !round.shot.are_pauses_known)
+    return hold(round, Rule::Pause, nodeset, stopped, stop_mark(nodeset.name) + stopped.why);
   if (stopped.is_paused) return start_again(round, Rule::Pause, nodeset);
   if (stopped.is_clearing || is_cleared(round, stopped))
     return start_again(round, Rule::BootTimeout, nodeset);
