@@ -57,47 +57,31 @@ bool is_confirmed(const CancelCommand& command, const CancelPlan& plan) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-std::vector<Event> to_events(const CancelPlan& plan) {
-  std::vector<Event> events;
-  const auto add = [&](const Action& action) {
-    const std::vector<NodeName> nodes = nodes_of(action);
-    Event event;
-    event.what = kind_text(action);
-    event.job = job_of(action);
-    event.nodes = fold_hostlist(nodes);
-    event.n = nodes.size();
-    event.rule = to_string(action.rule);
-    event.why = action.why;
-    if (const auto* cancel = std::get_if<CancelRequest>(&action.what)) {
-      event.group = cancel->group.text;
-      event.request = cancel->request.text;
-    }
-    event.more["result"] = "ok";
-    events.push_back(std::move(event));
-  };
-  add(plan.cancel);
-  for (const Action& action : plan.slurm) add(action);
-  return events;
-}
-
 /// First Google, then, if that was in time, Slurm.
-int carry_out(Session& session, const Snapshot& shot, const CancelPlan& plan, const Log& log) {
+int carry_out(Session& session,
+              const Snapshot& shot,
+              const CancelPlan& plan,
+              std::vector<Event>& events,
+              const Log& log) {
   Memory memory;
   const Log loud{[&](LogLevel level, std::string_view line) {
                    if (level >= LogLevel::Warning) complain(line, kExitOk);
                  },
                  LogLevel::Warning};
   log.info("cancel", {{"why", plan.cancel.why}});
-  Actor actor{.config = session.config,
-              .shot = shot,
-              .cloud = *session.cloud,
-              .scheduler = *session.scheduler,
-              .memory = memory,
-              .log = loud,
-              .serial_dir = {},
-              .should_stop = [] { return false; },
-              .asked = {},
-              .served = {}};
+  Actor actor{
+      .config = session.config,
+      .shot = shot,
+      .cloud = *session.cloud,
+      .scheduler = *session.scheduler,
+      .memory = memory,
+      .log = loud,
+      .serial_dir = {},
+      .should_stop = [] { return false; },
+      .asked = {},
+      .served = {},
+      .tell =
+          [&](std::vector<Event> done) { events.insert(events.end(), done.begin(), done.end()); }};
   session.cloud->set_deadline(std::chrono::steady_clock::now() + session.config.api.run_timeout);
   const ActReport cancelled = act(actor, {plan.cancel});
   if (cancelled.again > 0)
@@ -147,12 +131,12 @@ int run_cancel(const CancelCommand& command, const Options& options, const Log& 
                   {.request = command.request, .then = command.then(), .by = user_name()});
   if (!plan) return complain(plan.error().what, kExitFailed);
   if (!is_confirmed(command, *plan)) return complain("nothing was done", kExitFailed);
-  const int code = carry_out(*session, shot, *plan, log);
-  if (code != kExitOk) return code;
-  print_done(command, *plan);
+  std::vector<Event> events;
+  const int code = carry_out(*session, shot, *plan, events, log);
+  if (code == kExitOk) print_done(command, *plan);
   if (const auto state_dir = find_state_dir(session->config, *session->scheduler))
-    tell_history(*state_dir, to_events(*plan));
-  return kExitOk;
+    tell_history(*state_dir, std::move(events));
+  return code;
 }
 
 }  // namespace

@@ -35,9 +35,12 @@ void add_sweep(CLI::App& app, Command& command);
 void add_plan(CLI::App& app, Command& command);
 /// `flexctl slurm-conf`: what slurm.conf needs.
 void add_slurm_conf(CLI::App& app, Command& command);
-/// `flexctl completion`: for shells. To be added last.
+/// `flexctl completion`: for shells.
 void add_completion(CLI::App& app, Command& command);
 /// `flexctl status`: nodesets, requests and VMs as the sweeper sees them.
 void add_status(CLI::App& app, Command& command);
+
+/// `flexctl explain`: the story of a job, a node or a request.
+void add_explain(CLI::App& app, Command& command);
 
 }  // namespace flex

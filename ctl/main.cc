@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
                             flex::add_sweep(app, command);
                             flex::add_slurm_conf(app, command);
                             flex::add_doctor(app, command);
+                            flex::add_explain(app, command);
                             flex::add_import(app, command);
                             flex::add_completion(app, command);
                           });

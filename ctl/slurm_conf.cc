@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // flexctl slurm-conf: the lines of slurm.conf and plugstack.conf that flex-start.yaml needs.
 #include "ctl/command.h"
+#include "ctl/places.h"
 #include "ctl/setup.h"
 #include "ctl/slurm_conf_text.h"
 

@@ -20,7 +20,7 @@ namespace flex {
 
 namespace {
 
-constexpr std::size_t kWholeLines = 10000;
+constexpr std::size_t kWholeLines = 10'000'000;
 
 struct StatusCommand {
   std::vector<std::string> nodesets{};

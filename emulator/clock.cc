@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <ctime>
 
@@ -43,6 +44,24 @@ std::string format_stamp(double epoch) {
 
 std::string format_utc(double epoch) {
   return civil(static_cast<std::int64_t>(std::llround(epoch))) + "Z";
+}
+
+std::string format_http_date(double epoch) {
+  constexpr std::array<const char*, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::array<const char*, 12> kMonths{
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto seconds = static_cast<std::time_t>(epoch);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  // Not strftime: a locale would have other names.
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
+                     kDays.at(static_cast<std::size_t>(parts.tm_wday)),
+                     parts.tm_mday,
+                     kMonths.at(static_cast<std::size_t>(parts.tm_mon)),
+                     parts.tm_year + 1900,
+                     parts.tm_hour,
+                     parts.tm_min,
+                     parts.tm_sec);
 }
 
 }  // namespace flex::emulator

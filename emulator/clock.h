@@ -62,5 +62,7 @@ class VirtualClock {
 [[nodiscard]] std::string format_stamp(double epoch);
 /// "2026-11-16T11:50:44Z".
 [[nodiscard]] std::string format_utc(double epoch);
+/// "Mon, 16 Nov 2026 11:50:44 GMT".
+[[nodiscard]] std::string format_http_date(double epoch);
 
 }  // namespace flex::emulator

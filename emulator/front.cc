@@ -3,6 +3,7 @@
 #include "emulator/front.h"
 
 #include "emulator/fields.h"
+#include "emulator/permissions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -67,6 +68,17 @@ HttpOut json_out(int status, const Json& body) {
 }
 
 HttpOut Front::handle(const HttpIn& in) {
+  HttpOut out = answer(in);
+  double skew = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    skew = world_.settings.clock_skew_seconds;
+  }
+  out.headers.emplace_back("Date", format_http_date(steady_wall() + skew));
+  return out;
+}
+
+HttpOut Front::answer(const HttpIn& in) {
   if (!in.origin.empty())
     return json_out(403, refuse(403, "forbidden", "Web pages may not use the emulator.").body);
   if (in.path.starts_with("/_emulator/oauth/token") || in.path == "/token") return handle_token(in);
@@ -240,6 +252,14 @@ std::optional<Reply> Front::check_access(const HttpIn& in, const Route& route) {
     return refuse(403,
                   "forbidden",
                   fmt::format("Required 'compute' permission for 'projects/{}'", project->second));
+  const std::string denied =
+      denied_permission(route.method->name, world_.settings.denied_permissions);
+  if (!denied.empty())
+    return refuse(403,
+                  "forbidden",
+                  fmt::format("Required '{}' permission for '{}'",
+                              denied,
+                              in.path.substr(std::string_view("/compute/v1/").size())));
   return std::nullopt;
 }
 

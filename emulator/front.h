@@ -58,6 +58,7 @@ class Front {
   [[nodiscard]] std::optional<std::string> configure(const Json& change);
 
  private:
+  HttpOut answer(const HttpIn& in);
   HttpOut handle_api(const HttpIn& in);
   HttpOut serve(const HttpIn& in, JournalEntry& entry);
   /// What the fault makes of the call before it acts; nothing: it acts, with the fault in it.

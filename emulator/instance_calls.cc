@@ -216,39 +216,4 @@ Reply instances_serial(World& world, const Call& call) {
                        {"contents", text.substr(start)}}};
 }
 
-Reply machine_types_get(World& /*world*/, const Call& call) {
-  const std::string name = call.param("machineType");
-  return {.status = 200,
-          .body = Json{{"kind", "compute#machineType"},
-                       {"id", "3001"},
-                       {"name", name},
-                       {"guestCpus", 224},
-                       {"memoryMb", 2952 * 1024},
-                       {"zone", call.place().location()},
-                       {"selfLink", url_of(path_of(call.place(), "machineTypes", name))}}};
-}
-
-Reply machine_types_list(World& world, const Call& call) {
-  std::vector<Json> items;
-  for (const char* name : {"a3-highgpu-8g", "a3-ultragpu-8g", "a4-highgpu-8g", "n1-standard-1"}) {
-    Call one = call;
-    one.params["machineType"] = name;
-    items.push_back(machine_types_get(world, one).body);
-  }
-  return list_reply(world, call, "compute#machineTypeList", std::move(items));
-}
-
-Reply machine_types_aggregated(World& world, const Call& call) {
-  std::vector<std::pair<std::string, Json>> items;
-  for (const auto& [region, zones] : world.settings.regions)
-    for (const std::string& zone : zones) {
-      Call one = call;
-      one.params["zone"] = zone;
-      one.params["machineType"] = "a3-ultragpu-8g";
-      items.emplace_back("zones/" + zone, machine_types_get(world, one).body);
-    }
-  return aggregated_reply(
-      world, call, "compute#machineTypeAggregatedList", std::move(items), "machineTypes");
-}
-
 }  // namespace flex::emulator

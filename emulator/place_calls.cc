@@ -47,7 +47,7 @@ Json zone_json(const World& world, const Call& call, const std::string& name) {
               {"id", "2000"},
               {"name", name},
               {"description", name},
-              {"status", "UP"},
+              {"status", world.settings.zones_down.contains(name) ? "DOWN" : "UP"},
               {"creationTimestamp", format_stamp(kEpoch)},
               {"region", url_of(project_path(call) + "/regions/" + world.region_of(name))},
               {"selfLink", url_of(project_path(call) + "/zones/" + name)}};

@@ -82,6 +82,25 @@ bool set_regions(Settings& settings, const Json& value) {
   return true;
 }
 
+bool set_machine_types(Settings& settings, const Json& value) {
+  if (!value.is_object()) return false;
+  auto types = settings.machine_types;
+  for (const auto& [zone, names] : value.items()) {
+    if (names.is_null())
+      types.erase(zone);
+    else if (!set_texts(types[zone], names))
+      return false;
+  }
+  settings.machine_types = std::move(types);
+  return true;
+}
+
+bool set_skew(Settings& settings, const Json& value) {
+  if (!value.is_number()) return false;
+  settings.clock_skew_seconds = value.get<double>();
+  return true;
+}
+
 bool set_templates(Settings& settings, const Json& value) {
   if (!value.is_array()) return false;
   for (const Json& item : value)
@@ -115,6 +134,11 @@ const std::map<std::string, Setter>& setters() {
       {"strict_tokens", [](S& s, const Json& v) { return set_flag(s.strict_tokens, v); }},
       {"projects", [](S& s, const Json& v) { return set_texts(s.projects, v); }},
       {"regions", set_regions},
+      {"zones_down", [](S& s, const Json& v) { return set_texts(s.zones_down, v); }},
+      {"machine_types", set_machine_types},
+      {"denied_permissions",
+       [](S& s, const Json& v) { return set_texts(s.denied_permissions, v); }},
+      {"clock_skew_seconds", set_skew},
       {"auto_templates", [](S& s, const Json& v) { return set_flag(s.auto_templates, v); }},
       {"templates", set_templates},
       {"project", [](S& s, const Json& v) { return set_text(s.project, v); }},
@@ -171,6 +195,10 @@ Json to_json(const Settings& s, double factor) {
       {"strict_tokens", s.strict_tokens},
       {"projects", s.projects},
       {"regions", s.regions},
+      {"zones_down", s.zones_down},
+      {"machine_types", s.machine_types},
+      {"denied_permissions", s.denied_permissions},
+      {"clock_skew_seconds", s.clock_skew_seconds},
       {"auto_templates", s.auto_templates},
       {"templates", s.templates},
       {"project", s.project},

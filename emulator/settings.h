@@ -28,6 +28,10 @@ struct Settings {
   bool strict_tokens = false;
   std::set<std::string> projects{};                           ///< allowed; empty: any
   std::map<std::string, std::vector<std::string>> regions{};  ///< region to its zones
+  std::set<std::string> zones_down{};
+  std::map<std::string, std::set<std::string>> machine_types{};  ///< by zone; absent: all
+  std::set<std::string> denied_permissions{};
+  double clock_skew_seconds = 0;  ///< how far its clock is ahead of the machine's
   bool auto_templates = false;
   Json templates = Json::array();
   std::string project = "test-project";  ///< what the metadata server says

@@ -141,6 +141,11 @@ Reply templates_delete(World& world, const Call& call) {
 }
 
 Reply policies_insert(World& world, const Call& call) {
+  const bool has_policy =
+      std::any_of(call.body.items().begin(), call.body.items().end(), [](const auto& item) {
+        return item.key().ends_with("Policy");
+      });
+  if (!has_policy) return invalid("Invalid value for field 'resource': no policy is specified.");
   Call shown = call;
   shown.body["status"] = "READY";
   return insert(world, shown, policy_sort());

@@ -5,6 +5,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/log.h"
 #include "lib/core/program.h"
+#include "lib/fleet/pause.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
@@ -131,6 +132,24 @@ void leave_to_sweeper(const FleetView& fleet,
   teller.tell(left_events(Teller::now(), demand, left, why));
 }
 
+/// Powering down takes a pause's drain away for a moment, in which a job may get the node.
+void leave_paused(const Demand& demand, ResumePlan& plan, const Teller& teller) {
+  if (teller.session.state_dir.empty()) return;
+  const auto pauses = load_pauses(teller.session.state_dir);
+  if (!pauses) return;
+  for (const auto& [nodeset, pause] : *pauses) {
+    const std::vector<NodeName> left = leave_nodeset(plan, nodeset);
+    if (left.empty()) continue;
+    const std::string why = fmt::format("nodeset {} is {}", nodeset, pause.why());
+    teller.log.info("left_to_sweeper",
+                    {{"nodes", fold_hostlist(left)},
+                     {"n", left.size()},
+                     {"why", why},
+                     {"then", "the sweeper gives them back"}});
+    teller.tell(left_events(Teller::now(), demand, left, why));
+  }
+}
+
 void log_outcomes(const Log& log, const std::vector<RequestOutcome>& outcomes) {
   std::size_t lines = 0;
   for (const RequestOutcome& outcome : outcomes) {
@@ -254,6 +273,7 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   if (jobs) ok = release(demand.unwanted, teller) && ok;
   ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
   log_plan(log, demand, plan);
+  leave_paused(demand, plan, teller);
   leave_to_sweeper(fleet, waiting, demand, plan, teller);
   std::vector<RequestOutcome> outcomes = apply_to_cloud(*session->cloud, plan);
   spare_asked(outcomes, plan.refusals);

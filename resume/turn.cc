@@ -34,4 +34,15 @@ std::vector<NodeName> leave_beyond(ResumePlan& plan, std::size_t room) {
   return left;
 }
 
+std::vector<NodeName> leave_nodeset(ResumePlan& plan, const std::string& nodeset) {
+  std::vector<NodeName> left;
+  std::erase_if(plan.groups, [&](const GroupPlan& group) {
+    if (group.nodeset != nodeset) return false;
+    for (const PlannedRequest& request : group.requests)
+      left.insert(left.end(), request.spec.nodes.begin(), request.spec.nodes.end());
+    return true;
+  });
+  return left;
+}
+
 }  // namespace flex

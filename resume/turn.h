@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What flex-resume leaves to the sweeper because others wait longer (pure).
+// What flex-resume leaves to the sweeper because others wait longer, or an admin wants it (pure).
 #pragma once
 
 #include "lib/fleet/view.h"
 #include "resume/plan.h"
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace flex {
@@ -16,5 +17,8 @@ namespace flex {
 /// Takes requests beyond `room` out of the plan, and groups that would be made only for them; their
 /// nodes. What is asked for without a request needs no room.
 [[nodiscard]] std::vector<NodeName> leave_beyond(ResumePlan& plan, std::size_t room);
+
+/// Takes all that is for this nodeset out of the plan; its nodes.
+[[nodiscard]] std::vector<NodeName> leave_nodeset(ResumePlan& plan, const std::string& nodeset);
 
 }  // namespace flex

@@ -170,21 +170,6 @@ bool Loop::round() {
   return acted.failed == 0;
 }
 
-/// The first look at a big cluster takes a while: it says how far it is, once a second at most. The
-/// later ones are quick.
-Progress Loop::first_progress() {
-  if (status_.last_complete != TimePoint{}) return {};
-  return [this, last = SteadyClock::time_point{}](const std::string& doing) mutable {
-    constexpr auto kPause = std::chrono::seconds{1};
-    const auto now = SteadyClock::now();
-    if (now - last < kPause) return;
-    last = now;
-    status_.why = "reading " + doing;
-    notify_systemd("WATCHDOG=1\nSTATUS=first look: reading " + doing);
-    log_.info("first_look", {{"reading", doing}});
-  };
-}
-
 ActReport Loop::carry_out(const std::vector<Action>& actions) {
   if (options_.show) options_.show(actions);
   if (options_.is_dry_run) {
@@ -347,45 +332,6 @@ void Loop::publish() {
                             fmt::format("{}\n", status_.last_complete.time_since_epoch().count()));
   }
   if (!done) log_.warning("status_not_written", {{"why", done.error().what}});
-}
-
-/// A sweeper that is only to run a few rounds, or to do nothing, leaves the port to the daemon.
-void Loop::keep_serving() {
-  if (options_.rounds != 0 || options_.is_dry_run) return;
-  http_.keep_up(parts_.config.sweeper, options_.slurm_user);
-  status_.http = http_.address();
-  if (status_.last_round.number == 0) publish();
-}
-
-/// What other programs have written since the last time. Where another host is in charge its
-/// sweeper counts them.
-void Loop::read_news() {
-  if (options_.state_dir.empty()) return;
-  if (!lock_)
-    read_to_ = end_of_history(options_.state_dir);
-  else
-    (void)read_history(
-        options_.state_dir, read_to_, [this](const Event& event) { metrics_.note_event(event); });
-}
-
-void Loop::watch_calls() {
-  parts_.cloud->set_call_observer([this](const CallNote& note) { metrics_.note_call(note); });
-}
-
-void Loop::serve(std::string status) {
-  if (status_.http.empty()) return;
-  read_news();
-  http_.publish({.status = std::move(status),
-                 .metrics = metrics_.text({.config = parts_.config,
-                                           .shot = shot_,
-                                           .memory = memory_,
-                                           .status = status_,
-                                           .waiting = waiting_}),
-                 .health = {.state = status_.state,
-                            .why = status_.why,
-                            .started = status_.started,
-                            .last_complete = last_good_,
-                            .interval = parts_.config.sweeper.interval}});
 }
 
 void Loop::publish_queue(std::size_t waiting) {

@@ -50,30 +50,12 @@ const Buckets& round_buckets() {
 }
 
 /// What other programs write may be anything: only these become labels.
-constexpr std::array<std::string_view, 24> kEvents{"asked",
-                                                   "attempt",
-                                                   "cancel_request",
-                                                   "cancelled",
-                                                   "delete_instances",
-                                                   "failed",
-                                                   "given_back",
-                                                   "job_ended",
-                                                   "job_started",
-                                                   "left_to_sweeper",
-                                                   "not_requested",
-                                                   "put_back",
-                                                   "queued",
-                                                   "registered",
-                                                   "requested",
-                                                   "requested_before",
-                                                   "resume_failed",
-                                                   "succeeded",
-                                                   "suspend",
-                                                   "vm_gone",
-                                                   "vm_up",
-                                                   "paused",
-                                                   "resumed",
-                                                   "cancelled_by_admin"};
+constexpr std::array<std::string_view, 23> kEvents{
+    "asked",         "attempt",          "cancel_request", "cancelled",   "delete_instances",
+    "failed",        "given_back",       "job_ended",      "job_started", "left_to_sweeper",
+    "not_requested", "not_suspended",    "paused",         "queued",      "registered",
+    "requested",     "requested_before", "resume_failed",  "resumed",     "succeeded",
+    "suspend",       "vm_gone",          "vm_up"};
 constexpr std::array<std::string_view, 5> kPrograms{
     "flex-resume", "flex-suspend", "flex-resume-fail", "flex-sweeper", "flexctl"};
 constexpr std::array<std::string_view, 3> kResults{"ok", "failed", "again"};
@@ -82,6 +64,14 @@ template <class List>
 std::string one_of(const List& known, std::string_view word) {
   const bool is_known = std::find(known.begin(), known.end(), word) != known.end();
   return is_known ? std::string(word) : "other";
+}
+
+/// Of an action. What is asked for is told in flex-resume's words.
+std::string result_of(const Event& event) {
+  if (const auto told = event.more.find("result"); told != event.more.end())
+    return one_of(kResults, told->second);
+  if (event.what == "left_to_sweeper") return "again";
+  return event.what == "not_requested" ? "failed" : "ok";
 }
 
 /// A code of Google's: SOME_WORDS. The first few kinds of them are told apart.
@@ -98,7 +88,7 @@ std::string label_of(const std::string& code, std::set<std::string>& known) {
 }
 
 /// How a request was when it was last seen.
-struct SeenRequest {
+struct LastSeen {
   RequestState state = RequestState::Unknown;
   std::string attempt{};  ///< what Google said last
 };
@@ -136,8 +126,8 @@ struct Metrics::Impl {
                                      "From slurmctld's wish for a node until the node is up.");
 
   std::set<std::string> codes{};
-  std::unordered_map<std::string, SeenRequest> requests{};  ///< "group/request"
-  std::unordered_map<NodeName, TimePoint> coming{};         ///< since when slurmctld wants them up
+  std::unordered_map<std::string, LastSeen> requests{};  ///< "group/request"
+  std::unordered_map<NodeName, TimePoint> coming{};      ///< since when slurmctld wants them up
   bool has_looked = false;
 
   Counters& counters(const std::string& name, const std::string& help) {
@@ -174,8 +164,8 @@ void Metrics::Impl::count_error(Counters& counters,
 /// At the first look everything is old.
 void Metrics::Impl::look_at(const SweptGroup& group, const ResizeRequest& request, TimePoint now) {
   const auto [at, is_new] = requests.try_emplace(group.group.name.text + "/" + request.name.text);
-  SeenRequest& seen = at->second;
-  const SeenRequest before =
+  LastSeen& seen = at->second;
+  const LastSeen before =
       std::exchange(seen, {.state = request.state, .attempt = text_of(request.last_attempt)});
   if (!has_looked) return;
   const std::string& nodeset = group.nodeset;
@@ -193,13 +183,13 @@ void Metrics::Impl::look_at(const SweptGroup& group, const ResizeRequest& reques
 void Metrics::Impl::look_at(const NodePicture& node, const std::string& nodeset, TimePoint now) {
   if (node.is_coming_up()) {
     // Since when, is known only of those that began after us.
-    if (has_looked) coming.try_emplace(node.name, now);
+    coming.try_emplace(node.name, has_looked ? now : TimePoint{});
     return;
   }
   const auto began = coming.find(node.name);
   if (began == coming.end()) return;
   const std::string_view word = node_word(node);
-  if (node.has_vm() && (word == "idle" || word == "allocated"))
+  if (began->second != TimePoint{} && node.has_vm() && (word == "idle" || word == "allocated"))
     boot_time.Add({{"nodeset", nodeset}}, wait_buckets())
         .Observe(static_cast<double>((now - began->second).count()));
   coming.erase(began);
@@ -227,11 +217,7 @@ void Metrics::note_event(const Event& event) {
     return;
   }
   if (!event.rule.empty()) {
-    const auto result = event.more.find("result");
-    impl_->actions
-        .Add({{"rule", event.rule},
-              {"what", event.what},
-              {"result", one_of(kResults, result == event.more.end() ? "ok" : result->second)}})
+    impl_->actions.Add({{"rule", event.rule}, {"what", event.what}, {"result", result_of(event)}})
         .Increment();
     return;
   }

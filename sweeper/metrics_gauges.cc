@@ -137,7 +137,8 @@ void add_nodesets(Registry& registry, const MetricsView& view) {
     overruns.Add(labels).Set(count_of(tally.overrun.size()));
     soon.Add(labels).Set(count_of(tally.ends_soon));
     wait.Add(labels).Set(static_cast<double>(tally.longest_wait.count()));
-    stopped.Add(labels).Set(view.memory.stopped.contains(name) ? 1 : 0);
+    const bool is_stopped = view.memory.stopped.contains(name) || view.shot.pauses.contains(name);
+    stopped.Add(labels).Set(is_stopped ? 1 : 0);
     if (tally.next_end)
       next_end.Add(labels).Set(static_cast<double>((*tally.next_end - view.shot.now).count()));
   }

@@ -18,6 +18,7 @@ from pathlib import Path
 MONTH = 30 * 86400
 # What a clean shell has, and the way out to the mirror.
 ENV = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
+       "CCACHE_NOHASHDIR": "1",
        **{key: value for key, value in os.environ.items() if key.lower() in ("http_proxy", "https_proxy", "no_proxy")}}
 NEEDED = ("debootstrap", "unshare")
 # Not exec'd: this shell is init to what runs below it, and takes in the orphans. The directory is made a mount of its own
@@ -203,7 +204,7 @@ class BareDebian:
         self._name_service(root)
         code, _ = self.run("apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y "
                            f"--no-install-recommends {' '.join(self.packages)}", root=root,
-                           is_shown=lambda line: line.startswith("E:"))
+                           is_shown=lambda line: line.startswith("E:") and "/dev/pts" not in line)
         return code == 0
 
     @staticmethod

@@ -12,7 +12,7 @@ build="g++ meson ninja-build pkg-config
   libslurm-dev libcurl4-openssl-dev libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libsystemd-dev
   libcpp-httplib-dev prometheus-cpp-dev zlib1g-dev"
 packages="$build catch2 ccache
-  slurmctld slurmd slurm-client munge lua5.4 shellcheck valgrind libc6-dbg python3 python3-pytest procps systemd logrotate rpm"
+  slurmctld slurmd slurm-client munge lua5.4 shellcheck valgrind libc6-dbg python3 python3-pytest procps systemd logrotate rpm zsh"
 if [ "${1:-}" = check ]; then
   packages="$packages clang clang-format clang-tidy libclang-rt-dev llvm mandoc"
 elif [ "${1:-}" = test ]; then

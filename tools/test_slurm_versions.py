@@ -80,11 +80,13 @@ class Suite:
 
     def _steps(self, outcome):
         jobs = f" -j{self.args.jobs}" if self.args.jobs else ""
+        packages = f" --jobs {self.args.jobs}" if self.args.jobs else ""
         tests = shlex.join(word for pair in self.args.test for word in pair)
         for name, command in (("setup", "make setup"),
                               ("build", f"make build/build.ninja && ninja -C build{jobs}"),
                               ("tests", f"python3 tools/run_tests.py {tests}"),
-                              ("demo", "make demo")):
+                              ("demo", "make demo"),
+                              ("packages", f"tools/setup.sh deb && python3 tools/build_deb.py --fast{packages}")):
             say(f"{self.name}: {name}")
             code, output = self.debian.run(command, PROJECT)
             if name == "setup":

@@ -29,12 +29,12 @@ Place take_place(std::string& text, const std::string& file) {
 
 void check_config(const Facts& facts, Findings& findings) {
   for (const Problem& problem : facts.yaml.loaded.problems)
-    findings.push_back({.id = "config.problem",
-                        .what = problem.what,
-                        .why = "no program of slurm-flex-start starts with this file",
-                        .fix = problem.hint.empty() ? "correct it; see flex-start.yaml(5)"
-                                                    : problem.hint,
-                        .place = {problem.file, problem.line, problem.column}});
+    findings.push_back(
+        {.id = "config.problem",
+         .what = problem.what,
+         .why = "no program of slurm-flex-start starts with this file",
+         .fix = problem.hint.empty() ? "correct it; see flex-start.yaml(5)" : problem.hint,
+         .place = {problem.file, problem.line, problem.column}});
   if (!facts.yaml.is_good()) return;
   for (std::string warning : facts.yaml.config().warnings) {
     const Place place = take_place(warning, facts.yaml.file);

@@ -21,8 +21,7 @@ void check_key_file(const Facts& facts, Findings& findings) {
   if (!can_read)
     findings.push_back(
         {.id = "credentials.owner",
-         .what = fmt::format(
-             "SlurmUser {} cannot read {}", facts.slurm.slurm_user_name, file.path),
+         .what = fmt::format("SlurmUser {} cannot read {}", facts.slurm.slurm_user_name, file.path),
          .why = "all programs run as SlurmUser, and get no token without it",
          .fix = "give the file to SlurmUser, mode 0600",
          .place = place,
@@ -68,7 +67,8 @@ void check_api(const Facts& facts, const Error& error, Findings& findings) {
          .why = "no VM can be asked for; nothing of the project was checked",
          .fix = "see that this machine reaches the endpoint, directly or through https_proxy",
          .place = yaml_place(facts, "api.endpoint"),
-         .hints = {fmt::format("curl -sS {}/compute/v1/projects", facts.yaml.config().api.endpoint)}});
+         .hints = {
+             fmt::format("curl -sS {}/compute/v1/projects", facts.yaml.config().api.endpoint)}});
 }
 
 }  // namespace

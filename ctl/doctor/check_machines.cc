@@ -30,14 +30,12 @@ void check_type(const Facts& facts,
                 const NodesetConfig& nodeset,
                 const TemplateFacts& found,
                 Findings& findings) {
-  const Place place = yaml_place(
-      facts, fmt::format("nodesets.{}.instance_template", nodeset.name));
+  const Place place = yaml_place(facts, fmt::format("nodesets.{}.instance_template", nodeset.name));
   if (nodeset.mode != Mode::BulkInsert && !has_flex_start(found))
     findings.push_back(
         {.id = "machine.no_flex_start",
-         .what = fmt::format("template {}: machine type {} has no Flex Start",
-                             found.name,
-                             found.machine_type),
+         .what = fmt::format(
+             "template {}: machine type {} has no Flex Start", found.name, found.machine_type),
          .why = "requests for it are refused: Flex Start is for GPU machines (not A4X), H4D and "
                 "TPUs",
          .fix = "name a template with another machine type, or set mode: bulk_insert",

@@ -23,10 +23,12 @@ void check_missing(const Facts& facts, const NodesetConfig& nodeset, Findings& f
   const std::string list = fold_hostlist(missing);
   findings.push_back(
       {.id = "nodes.missing",
-       .what = fmt::format("nodeset {}: {} not in slurm.conf", nodeset.name,
+       .what = fmt::format("nodeset {}: {} not in slurm.conf",
+                           nodeset.name,
                            missing.size() == 1 ? list + " is" : list + " are"),
        .why = "no job can ever get them",
-       .fix = fmt::format("add NodeName={} … State=CLOUD to slurm.conf, or take them out here", list),
+       .fix =
+           fmt::format("add NodeName={} … State=CLOUD to slurm.conf, or take them out here", list),
        .place = yaml_place(facts, nodes_key(nodeset, "nodes")),
        .hints = {fmt::format("NodeName={} CPUs=… RealMemory=… State=CLOUD", list)}});
 }
@@ -43,15 +45,15 @@ void check_state_of(const Facts& facts, Findings& findings) {
   for (const auto& [place, nodes] : wrong) {
     const std::string& state = facts.slurm.nodes.at(nodes.front()).state;
     const std::string list = fold_hostlist(nodes);
-    findings.push_back({.id = "nodes.not_cloud",
-                        .what = fmt::format("{}: State is {}, not CLOUD",
-                                            list,
-                                            state.empty() ? "not set (UNKNOWN)" : state),
-                        .why = "slurmctld takes them for machines that are always there, and never "
-                               "asks for their VMs",
-                        .fix = "write State=CLOUD in this line",
-                        .place = {place.first, place.second, 0},
-                        .hints = {fmt::format("NodeName={} … State=CLOUD", list)}});
+    findings.push_back(
+        {.id = "nodes.not_cloud",
+         .what = fmt::format(
+             "{}: State is {}, not CLOUD", list, state.empty() ? "not set (UNKNOWN)" : state),
+         .why = "slurmctld takes them for machines that are always there, and never "
+                "asks for their VMs",
+         .fix = "write State=CLOUD in this line",
+         .place = {place.first, place.second, 0},
+         .hints = {fmt::format("NodeName={} … State=CLOUD", list)}});
   }
 }
 
@@ -67,9 +69,8 @@ void check_unmanaged(const Facts& facts, Findings& findings) {
          .what = fmt::format("{}: State=CLOUD, but in no nodeset", list),
          .why = "there is one ResumeProgram for all nodes: flex-resume does not know these, and "
                 "jobs on them wait for ever",
-         .fix = fmt::format("add {} to a nodeset of {}, or take them out of slurm.conf",
-                            list,
-                            facts.yaml.file),
+         .fix = fmt::format(
+             "add {} to a nodeset of {}, or take them out of slurm.conf", list, facts.yaml.file),
          .place = {place.first, place.second, 0},
          .hints = {"nodesets:", "  NAME:", fmt::format("    nodes: {}", list)}});
   }
@@ -131,14 +132,15 @@ void check_static(const Facts& facts, Findings& findings) {
                     .what = fmt::format("nodeset {}: static nodes {} are not kept from suspending",
                                         nodeset.name,
                                         fold_hostlist(loose)),
-                    .why = "slurmctld ends their VMs when they are idle, and the sweeper asks for "
-                           "new ones, again and again",
+                    .why =
+                        "slurmctld ends their VMs when they are idle, and the sweeper asks for "
+                        "new ones, again and again",
                     .place = conf_place(facts, "SuspendExcNodes")};
     const std::string given = facts.slurm.conf->get("SuspendExcNodes");
-    write_setting(finding,
-                  "SuspendExcNodes",
-                  given.empty() ? fold_hostlist(loose)
-                                : fmt::format("{},{}", given, fold_hostlist(loose)));
+    write_setting(
+        finding,
+        "SuspendExcNodes",
+        given.empty() ? fold_hostlist(loose) : fmt::format("{},{}", given, fold_hostlist(loose)));
     findings.push_back(std::move(finding));
   }
 }

@@ -73,7 +73,8 @@ void check_sharing(const ConfEntry& partition, Findings& findings) {
                            sharing.empty() ? "not set (NO)" : sharing),
        .why = "jobs may share a VM, whose life was made for the first of them; the others start "
               "only if they fit into what is left",
-       .fix = "write OverSubscribe=EXCLUSIVE in this line unless jobs smaller than a node are common",
+       .fix =
+           "write OverSubscribe=EXCLUSIVE in this line unless jobs smaller than a node are common",
        .place = to_place(partition.place),
        .hints = {fmt::format("PartitionName={} … OverSubscribe=EXCLUSIVE", partition.name)}});
 }
@@ -95,12 +96,12 @@ void check_homeless(const Facts& facts, const std::set<NodeName>& housed, Findin
          .why = "no job can ask for them",
          .fix = "add them to the Nodes= of a partition",
          .place = {.file = facts.slurm.file},
-         .hints = {fmt::format("PartitionName={} Nodes={} MaxTime={} DefaultTime=01:00:00 "
-                               "OverSubscribe=EXCLUSIVE State=UP",
-                               nodeset.name,
-                               list,
-                               format_slurm_time(nodeset.dws_flex.max_run_duration -
-                                                 nodeset.run_duration_margin))}});
+         .hints = {fmt::format(
+             "PartitionName={} Nodes={} MaxTime={} DefaultTime=01:00:00 "
+             "OverSubscribe=EXCLUSIVE State=UP",
+             nodeset.name,
+             list,
+             format_slurm_time(nodeset.dws_flex.max_run_duration - nodeset.run_duration_margin))}});
   }
 }
 

@@ -28,19 +28,21 @@ void check_probes(const Facts& facts, std::set<std::string>& told, Findings& fin
         {.id = "iam.permission",
          .what = fmt::format("permission {} is missing", permission),
          .why = answer.error().what,
-         .fix = fmt::format("add '- {}' to includedPermissions of the role, as in etc/iam-role.yaml",
-                            permission),
-         .hints = {fmt::format("gcloud iam roles update slurmFlexStart --project={} "
-                               "--add-permissions={}",
-                               facts.yaml.config().project.empty() ? "PROJECT"
-                                                                   : facts.yaml.config().project,
-                               permission)}});
+         .fix = fmt::format(
+             "add '- {}' to includedPermissions of the role, as in etc/iam-role.yaml", permission),
+         .hints = {fmt::format(
+             "gcloud iam roles update slurmFlexStart --project={} "
+             "--add-permissions={}",
+             facts.yaml.config().project.empty() ? "PROJECT" : facts.yaml.config().project,
+             permission)}});
   }
 }
 
 /// Reads that only the doctor makes: what they would have told stays unknown.
 void check_own_reads(const Facts& facts, std::set<std::string>& told, Findings& findings) {
-  const auto look = [&](std::string_view permission, const auto& answer, std::string_view what,
+  const auto look = [&](std::string_view permission,
+                        const auto& answer,
+                        std::string_view what,
                         Severity severity) {
     if (!is_denied(answer) || !told.insert(std::string(permission)).second) return;
     findings.push_back(
@@ -48,8 +50,8 @@ void check_own_reads(const Facts& facts, std::set<std::string>& told, Findings& 
          .severity = severity,
          .what = fmt::format("permission {} is missing", permission),
          .why = fmt::format("{} could not be checked ({})", what, answer.error().what),
-         .fix = fmt::format("add '- {}' to includedPermissions of the role, as in etc/iam-role.yaml",
-                            permission),
+         .fix = fmt::format(
+             "add '- {}' to includedPermissions of the role, as in etc/iam-role.yaml", permission),
          .hints = {fmt::format("gcloud iam roles update slurmFlexStart --project=PROJECT "
                                "--add-permissions={}",
                                permission)}});
@@ -99,8 +101,9 @@ void check_agent(const Facts& facts, Findings& findings) {
                .severity = Severity::Note,
                .what = fmt::format("the roles of {} cannot be seen from here", agent),
                .why = "groups make and delete VMs in its name",
-               .fix = "see that it has roles/compute.instanceAdmin.v1, and "
-                      "roles/iam.serviceAccountUser on the VMs' account",
+               .fix =
+                   "see that it has roles/compute.instanceAdmin.v1, and "
+                   "roles/iam.serviceAccountUser on the VMs' account",
                .hints = {fmt::format("gcloud projects get-iam-policy {} --flatten=bindings "
                                      "--filter=bindings.members:{} --format='value(bindings.role)'",
                                      project,

@@ -21,15 +21,15 @@ void check_plugin(const Facts& facts, Findings& findings) {
     return;
   }
   if (plugin.so.path.empty() || plugin.so.exists) return;
-  findings.push_back(
-      {.id = "slurm.plugin_file",
-       .severity = plugin.is_required ? Severity::Error : Severity::Warning,
-       .what = fmt::format("there is no {}", plugin.so.path),
-       .why = plugin.is_required ? "the line says 'required': sbatch and all jobs fail"
+  findings.push_back({.id = "slurm.plugin_file",
+                      .severity = plugin.is_required ? Severity::Error : Severity::Warning,
+                      .what = fmt::format("there is no {}", plugin.so.path),
+                      .why = plugin.is_required
+                                 ? "the line says 'required': sbatch and all jobs fail"
                                  : "the line says 'optional': the plugin's options are missing",
-       .fix = "write the path of spank_flex_start.so of this machine",
-       .place = {plugin.file, plugin.line, 0},
-       .hints = {"optional spank_flex_start.so"}});
+                      .fix = "write the path of spank_flex_start.so of this machine",
+                      .place = {plugin.file, plugin.line, 0},
+                      .hints = {"optional spank_flex_start.so"}});
 }
 
 }  // namespace flex::doctor

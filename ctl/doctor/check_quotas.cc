@@ -58,8 +58,9 @@ const MachineTypeFacts* machine_of(const Facts& facts,
 }
 
 std::int64_t most_nodes(const NodesetConfig& nodeset) {
-  const std::size_t limit =
-      nodeset.max_nodes == 0 ? nodeset.nodes.size() : std::min(nodeset.max_nodes, nodeset.nodes.size());
+  const std::size_t limit = nodeset.max_nodes == 0
+                                ? nodeset.nodes.size()
+                                : std::min(nodeset.max_nodes, nodeset.nodes.size());
   return static_cast<std::int64_t>(limit);
 }
 
@@ -81,9 +82,7 @@ Wanted wanted_by_all(const Facts& facts) {
                                    ? known.accelerators
                                    : machine->accelerators;
     for (const Accelerators& gpu : accelerators)
-      note_need(wanted.gpus,
-                gpu_metric(gpu.type),
-                {nodeset.name, gpu.count, most_nodes(nodeset)});
+      note_need(wanted.gpus, gpu_metric(gpu.type), {nodeset.name, gpu.count, most_nodes(nodeset)});
     if (machine == nullptr) continue;
     const Need cpus{nodeset.name, machine->cpus, most_nodes(nodeset)};
     note_need(wanted.cpus, "CPUS", cpus);
@@ -151,23 +150,25 @@ void check_requests(const Facts& facts, const RegionFacts& region, Findings& fin
     findings.push_back(
         {.id = "quota.requests",
          .severity = quota->limit < 1 ? Severity::Error : Severity::Warning,
-         .what = fmt::format("quota ACTIVE_RESIZE_REQUESTS is {:.0f}, api.max_active_requests is {}",
-                             quota->limit,
-                             ours),
+         .what =
+             fmt::format("quota ACTIVE_RESIZE_REQUESTS is {:.0f}, api.max_active_requests is {}",
+                         quota->limit,
+                         ours),
          .why = "what is beyond the quota is refused, and asked for again in every round",
          .fix = fmt::format("write max_active_requests: {:.0f}", std::max(1.0, quota->limit)),
          .place = yaml_place(facts, "api.max_active_requests"),
-         .hints = {"api:", fmt::format("  max_active_requests: {:.0f}", std::max(1.0, quota->limit))}});
+         .hints = {"api:",
+                   fmt::format("  max_active_requests: {:.0f}", std::max(1.0, quota->limit))}});
   } else if (quota == nullptr && ours > kGoogle) {
-    findings.push_back(
-        {.id = "quota.requests_unseen",
-         .severity = Severity::Note,
-         .what = fmt::format("api.max_active_requests is {}, Google's default is {}", ours, kGoogle),
-         .why = "the region does not list this quota, so it could not be compared",
-         .fix = "see that ACTIVE_RESIZE_REQUESTS was raised as far",
-         .place = yaml_place(facts, "api.max_active_requests"),
-         .hints = {"https://console.cloud.google.com/iam-admin/quotas?metric="
-                   "compute.googleapis.com/active_resize_requests"}});
+    findings.push_back({.id = "quota.requests_unseen",
+                        .severity = Severity::Note,
+                        .what = fmt::format(
+                            "api.max_active_requests is {}, Google's default is {}", ours, kGoogle),
+                        .why = "the region does not list this quota, so it could not be compared",
+                        .fix = "see that ACTIVE_RESIZE_REQUESTS was raised as far",
+                        .place = yaml_place(facts, "api.max_active_requests"),
+                        .hints = {"https://console.cloud.google.com/iam-admin/quotas?metric="
+                                  "compute.googleapis.com/active_resize_requests"}});
   }
 }
 

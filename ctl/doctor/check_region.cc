@@ -11,8 +11,11 @@
 namespace flex::doctor {
 namespace {
 
-void check_zone(const Facts& facts, const std::string& zone, const Result<ZoneFacts>& answer,
-                const Place& place, Findings& findings) {
+void check_zone(const Facts& facts,
+                const std::string& zone,
+                const Result<ZoneFacts>& answer,
+                const Place& place,
+                Findings& findings) {
   const std::string& region = facts.yaml.config().region;
   const auto& known = facts.cloud.region;
   const std::vector<std::string> zones =
@@ -29,12 +32,13 @@ void check_zone(const Facts& facts, const std::string& zone, const Result<ZoneFa
     return;
   }
   if (answer->region != region)
-    findings.push_back({.id = "zone.region",
-                        .what = fmt::format("zone {} is in {}, not in {}", zone, answer->region, region),
-                        .why = "a group is of one region, and takes only its zones",
-                        .fix = fmt::format("name zones of {}", region),
-                        .place = place,
-                        .hints = {all}});
+    findings.push_back(
+        {.id = "zone.region",
+         .what = fmt::format("zone {} is in {}, not in {}", zone, answer->region, region),
+         .why = "a group is of one region, and takes only its zones",
+         .fix = fmt::format("name zones of {}", region),
+         .place = place,
+         .hints = {all}});
   else if (answer->status == "DOWN")
     findings.push_back({.id = "zone.down",
                         .severity = Severity::Warning,
@@ -48,7 +52,8 @@ void check_zone(const Facts& facts, const std::string& zone, const Result<ZoneFa
 /// Where the zone is named first: in a nodeset, or in the defaults.
 Place place_of_zone(const Facts& facts, const std::string& zone) {
   for (const NodesetConfig& nodeset : facts.yaml.config().nodesets) {
-    if (std::find(nodeset.zones.begin(), nodeset.zones.end(), zone) == nodeset.zones.end()) continue;
+    if (std::find(nodeset.zones.begin(), nodeset.zones.end(), zone) == nodeset.zones.end())
+      continue;
     const std::string key = fmt::format("nodesets.{}.zones", nodeset.name);
     return yaml_place(facts, facts.yaml.lines.contains(key) ? key : "defaults.zones");
   }

@@ -34,9 +34,9 @@ bool is_told(const Findings& findings, const Place& place, std::string_view key)
     const bool is_there =
         place.line != 0 && finding.place.file == place.file && finding.place.line == place.line;
     const std::string start = fmt::format("{}=", key);
-    const bool is_key = std::any_of(finding.hints.begin(), finding.hints.end(), [&](const auto& hint) {
-      return hint.starts_with(start);
-    });
+    const bool is_key = std::any_of(finding.hints.begin(),
+                                    finding.hints.end(),
+                                    [&](const auto& hint) { return hint.starts_with(start); });
     return finding.severity != Severity::Note && (is_there || is_key);
   });
 }
@@ -79,15 +79,14 @@ void check_loaded(const Facts& facts, Findings& findings) {
                                     : facts.slurm.running->values.at(key),
                                 facts.slurm.conf->get(key)));
   if (!nodes.empty()) texts.push_back(fmt::format("it does not know {}", fold_hostlist(nodes)));
-  findings.push_back({.id = "slurm.not_loaded",
-                      .severity = Severity::Warning,
-                      .what = fmt::format("slurmctld runs with another slurm.conf: {}",
-                                          fmt::join(texts, "; ")),
-                      .why = "what was changed in the file has no effect yet",
-                      .fix = nodes.empty() ? "run scontrol reconfigure" : "restart slurmctld",
-                      .place = {.file = facts.slurm.file},
-                      .hints = {nodes.empty() ? "scontrol reconfigure"
-                                              : "systemctl restart slurmctld"}});
+  findings.push_back(
+      {.id = "slurm.not_loaded",
+       .severity = Severity::Warning,
+       .what = fmt::format("slurmctld runs with another slurm.conf: {}", fmt::join(texts, "; ")),
+       .why = "what was changed in the file has no effect yet",
+       .fix = nodes.empty() ? "run scontrol reconfigure" : "restart slurmctld",
+       .place = {.file = facts.slurm.file},
+       .hints = {nodes.empty() ? "scontrol reconfigure" : "systemctl restart slurmctld"}});
 }
 
 }  // namespace

@@ -111,13 +111,13 @@ void check_slurm_conf(const Facts& facts, Findings& findings) {
                           .fix = "correct the line; see slurm.conf(5)",
                           .place = to_place(problem.place)});
   if (!slurm.slurm_user && !slurm.slurm_user_name.empty())
-    findings.push_back({.id = "slurm.user",
-                        .what = fmt::format("there is no user '{}'", slurm.slurm_user_name),
-                        .why = "slurmctld and all programs of slurm-flex-start run as SlurmUser",
-                        .fix = "name a user that exists in SlurmUser, or add it",
-                        .place = conf_place(facts, "SlurmUser"),
-                        .hints = {"SlurmUser=slurm",
-                                  "useradd --system --shell /usr/sbin/nologin slurm"}});
+    findings.push_back(
+        {.id = "slurm.user",
+         .what = fmt::format("there is no user '{}'", slurm.slurm_user_name),
+         .why = "slurmctld and all programs of slurm-flex-start run as SlurmUser",
+         .fix = "name a user that exists in SlurmUser, or add it",
+         .place = conf_place(facts, "SlurmUser"),
+         .hints = {"SlurmUser=slurm", "useradd --system --shell /usr/sbin/nologin slurm"}});
   const Cluster cluster{facts, *slurm.conf, release_of(facts), findings};
   check_parameters(cluster);
   check_tree_width(cluster);

@@ -30,9 +30,8 @@ void check_directory(const Facts& facts, Findings& findings) {
   if (!looked_at.is_directory)
     fault = "is no directory";
   else if (looked_at.owner != *slurm.slurm_user)
-    fault = fmt::format("belongs to user {}, not to SlurmUser {}",
-                        looked_at.owner,
-                        slurm.slurm_user_name);
+    fault = fmt::format(
+        "belongs to user {}, not to SlurmUser {}", looked_at.owner, slurm.slurm_user_name);
   else if ((looked_at.mode & S_IWOTH) != 0)
     fault = "may be written by everybody";
   if (fault.empty()) return;
@@ -57,20 +56,32 @@ void check_sweeper(const Facts& facts, Findings& findings) {
                         .hints = {"sudo flexctl doctor"}});
     return;
   }
-  const bool is_fresh =
-      state.heartbeat &&
-      facts.now - *state.heartbeat <= patience_for(facts.yaml.config().sweeper.interval);
-  if (is_fresh) return;
+  const Seconds patience = patience_for(facts.yaml.config().sweeper.interval);
+  const auto is_fresh = [&](const std::optional<TimePoint>& time) {
+    return time && facts.now - *time <= patience;
+  };
+  if (is_fresh(state.heartbeat)) return;
+  if (is_fresh(state.at_work_since)) {
+    findings.push_back({.id = "sweeper.starting",
+                        .severity = Severity::Note,
+                        .what = "flex-sweeper has started, and not completed a round yet",
+                        .why = "whether it is well will be seen then",
+                        .fix = "look again in a minute",
+                        .hints = {"flexctl status"}});
+    return;
+  }
+  const std::string last = state.heartbeat
+                               ? fmt::format("the last complete round of flex-sweeper was {} ago",
+                                             span_text(facts.now - *state.heartbeat))
+                               : std::string("flex-sweeper has not completed a round yet");
   findings.push_back(
       {.id = "sweeper.not_running",
-       .severity = state.heartbeat ? Severity::Error : Severity::Warning,
-       .what = state.heartbeat
-                   ? fmt::format("the last complete round of flex-sweeper was {} ago",
-                                 span_text(facts.now - *state.heartbeat))
-                   : std::string("flex-sweeper has not completed a round yet"),
+       .severity = state.heartbeat || state.at_work_since ? Severity::Error : Severity::Warning,
+       .what = state.at_work_since ? last + ", though it runs" : last,
        .why = "nobody finishes what was left half done: requests that failed, VMs nobody wants, "
               "leases that end",
-       .fix = "start flex-sweeper on the host of slurmctld, and look at its log",
+       .fix = state.at_work_since ? "see in its log what it lacks"
+                                  : "start flex-sweeper on the host of slurmctld",
        .hints = {"systemctl enable --now flex-sweeper", "journalctl -u flex-sweeper"}});
 }
 

@@ -35,14 +35,14 @@ constexpr std::string_view kCreate =
     "--reservation-affinity=none --max-run-duration=7d";
 
 void add(const Use& use, const Fault& fault, Findings& findings) {
-  findings.push_back({.id = std::string(fault.id),
-                      .severity = fault.severity,
-                      .what = fmt::format("template {}: {}", use.given, fault.what),
-                      .why = std::string(fault.why),
-                      .fix = fmt::format("make a new template with {} and name it here",
-                                         fault.option),
-                      .place = use.place,
-                      .hints = {std::string(kCreate)}});
+  findings.push_back(
+      {.id = std::string(fault.id),
+       .severity = fault.severity,
+       .what = fmt::format("template {}: {}", use.given, fault.what),
+       .why = std::string(fault.why),
+       .fix = fmt::format("make a new template with {} and name it here", fault.option),
+       .place = use.place,
+       .hints = {std::string(kCreate)}});
 }
 
 std::string shown(const std::string& value) {
@@ -93,8 +93,8 @@ void check_scheduling(const Use& use, const TemplateFacts& facts, Findings& find
     add(use,
         {.id = "template.reservation",
          .severity = Severity::Error,
-         .what = fmt::format("reservationAffinity is {}, not NO_RESERVATION",
-                             shown(facts.reservation)),
+         .what =
+             fmt::format("reservationAffinity is {}, not NO_RESERVATION", shown(facts.reservation)),
          .why = "Flex Start VMs cannot use a reservation: Google refuses the request",
          .option = "--reservation-affinity=none"},
         findings);
@@ -162,21 +162,22 @@ void check_template(const Use& use, Findings& findings) {
   const Result<TemplateFacts>& answer = found->second;
   if (!answer) {
     if (answer.error().kind == ErrorKind::NotFound)
-      findings.push_back({.id = "template.missing",
-                          .what = fmt::format("there is no template {}", use.given),
-                          .why = "no group can be made without it",
-                          .fix = "name one that exists: NAME, or regions/REGION/instanceTemplates/NAME",
-                          .place = use.place,
-                          .hints = {"gcloud compute instance-templates list"}});
+      findings.push_back(
+          {.id = "template.missing",
+           .what = fmt::format("there is no template {}", use.given),
+           .why = "no group can be made without it",
+           .fix = "name one that exists: NAME, or regions/REGION/instanceTemplates/NAME",
+           .place = use.place,
+           .hints = {"gcloud compute instance-templates list"}});
     else if (answer.error().code == "OTHER_PROJECT")
-      findings.push_back({.id = "template.unseen",
-                          .severity = Severity::Note,
-                          .what = answer.error().what,
-                          .why = "it was not looked at",
-                          .fix = "see for yourself that it is one for Flex Start",
-                          .place = use.place,
-                          .hints = {fmt::format("gcloud compute instance-templates describe {}",
-                                                use.given)}});
+      findings.push_back(
+          {.id = "template.unseen",
+           .severity = Severity::Note,
+           .what = answer.error().what,
+           .why = "it was not looked at",
+           .fix = "see for yourself that it is one for Flex Start",
+           .place = use.place,
+           .hints = {fmt::format("gcloud compute instance-templates describe {}", use.given)}});
     return;
   }
   check_model(use, *answer, findings);
@@ -216,7 +217,8 @@ void check_templates(const Facts& facts, Findings& findings) {
     if (seen.insert(use.given).second) check_template(use, findings);
   };
   for (const NodesetConfig& nodeset : facts.yaml.config().nodesets) {
-    check({facts, nodeset, nodeset.instance_template, nodeset.mode, template_place(facts, nodeset)});
+    check(
+        {facts, nodeset, nodeset.instance_template, nodeset.mode, template_place(facts, nodeset)});
     for (const StockoutStep& step : nodeset.on_stockout)
       if (!step.instance_template.empty())
         check({facts,

@@ -68,17 +68,20 @@ Verdict judge_resume(const SlurmNumber& number, const std::string& text, bool kn
   if ((number.is_infinite || number.value == kInfinite) && !knows_infinite)
     return {.severity = Severity::Warning,
             .what = fmt::format("ResumeTimeout is {}", text),
-            .why = "only Slurm 25.05 and later take it for infinite; to this one it is 65535 "
-                   "seconds, and programs that read it may think otherwise"};
+            .why =
+                "only Slurm 25.05 and later take it for infinite; to this one it is 65535 "
+                "seconds, and programs that read it may think otherwise"};
   if (number.is_infinite || number.value == kInfinite) return {};
   if (!number.is_set)
-    return {.what = fmt::format("ResumeTimeout is not set ({} s)", kDefaultResume),
-            .why = "a job in Google's queue is given up after a minute, and queues again at the end"};
+    return {
+        .what = fmt::format("ResumeTimeout is not set ({} s)", kDefaultResume),
+        .why = "a job in Google's queue is given up after a minute, and queues again at the end"};
   if (number.value < kShortResume)
     return {.severity = Severity::Warning,
             .what = fmt::format("ResumeTimeout is {} s", number.value),
-            .why = "flex-sweeper winds this clock up while a job waits in Google's queue; if the "
-                   "sweeper is away for longer than this, waiting jobs lose their place"};
+            .why =
+                "flex-sweeper winds this clock up while a job waits in Google's queue; if the "
+                "sweeper is away for longer than this, waiting jobs lose their place"};
   return {};
 }
 
@@ -108,8 +111,9 @@ void check_suspend_timeout(const Facts& facts, Findings& findings) {
         .severity = Severity::Warning,
         .what = number.is_set ? fmt::format("{}SuspendTimeout is {} s", spot.who, number.value)
                               : fmt::format("SuspendTimeout is not set ({} s)", kDefaultSuspend),
-        .why = "a VM takes a minute or two to go: a node that gets the next job before that waits "
-               "for its name to be free",
+        .why =
+            "a VM takes a minute or two to go: a node that gets the next job before that waits "
+            "for its name to be free",
         .place = spot.place};
     write_setting(finding, "SuspendTimeout", "120");
     findings.push_back(std::move(finding));
@@ -124,7 +128,8 @@ bool is_finite(const std::string& text) {
 /// Without a SuspendTime anywhere Slurm never saves power, and never calls ResumeProgram.
 void check_suspend_time(const Facts& facts, Findings& findings) {
   const auto spots = spots_of(facts, "SuspendTime");
-  if (std::any_of(spots.begin(), spots.end(), [](const Spot& spot) { return is_finite(spot.text); }))
+  if (std::any_of(
+          spots.begin(), spots.end(), [](const Spot& spot) { return is_finite(spot.text); }))
     return;
   Finding finding{.id = "slurm.suspend_time",
                   .what = spots.front().text.empty()

@@ -33,7 +33,8 @@ constexpr std::array<Pitfall, 9> kPitfalls{{
     {{23, 2, 0},
      {23, 2, 5},
      Severity::Warning,
-     "nodes are stuck after ResumeTimeout, and 'scontrol reconfigure' while nodes are being started "
+     "nodes are stuck after ResumeTimeout, and 'scontrol reconfigure' while nodes are being "
+     "started "
      "makes them FUTURE"},
     {{23, 11, 0},
      {23, 11, 4},
@@ -80,11 +81,12 @@ void check_version(const Facts& facts, Findings& findings) {
   }
   for (const Pitfall& pitfall : kPitfalls) {
     if (*release < pitfall.from || *release >= pitfall.fixed) continue;
-    findings.push_back({.id = "slurm.version",
-                        .severity = pitfall.severity,
-                        .what = fmt::format("Slurm is {}", text_of(*release)),
-                        .why = std::string(pitfall.what),
-                        .fix = fmt::format("upgrade Slurm to {} or later", text_of(pitfall.fixed))});
+    findings.push_back(
+        {.id = "slurm.version",
+         .severity = pitfall.severity,
+         .what = fmt::format("Slurm is {}", text_of(*release)),
+         .why = std::string(pitfall.what),
+         .fix = fmt::format("upgrade Slurm to {} or later", text_of(pitfall.fixed))});
   }
 }
 

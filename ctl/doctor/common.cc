@@ -52,8 +52,7 @@ SlurmNumber parse_slurm_number(std::string_view text) {
   if (!number.is_set) return number;
   number.is_infinite = is_infinite(text);
   if (number.is_infinite) return number;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number.value);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
   number.is_good = error == std::errc{} && end == text.data() + text.size() && number.value >= 0;
   return number;
 }

@@ -59,7 +59,8 @@ int run_doctor(const DoctorCommand& command, const Options& options, const Log& 
 }  // namespace
 
 void add_doctor(CLI::App& app, Command& command) {
-  CLI::App* const own = app.add_subcommand("doctor", "what is wrong with the set-up, and the line to change");
+  CLI::App* const own =
+      app.add_subcommand("doctor", "what is wrong with the set-up, and the line to change");
   own->fallthrough();
   const auto chosen = std::make_shared<DoctorCommand>();
   own->add_flag("--offline", chosen->is_offline, "only files: neither slurmctld nor Google Cloud");

@@ -53,10 +53,10 @@ struct ConfNode {
 };
 
 struct SlurmFacts {
-  std::string file{};                ///< empty: none was found
-  std::optional<SlurmConf> conf{};   ///< nothing: it cannot be read
-  std::string conf_error{};          ///< why
-  std::string library_version{};     ///< of libslurm
+  std::string file{};                 ///< empty: none was found
+  std::optional<SlurmConf> conf{};    ///< nothing: it cannot be read
+  std::string conf_error{};           ///< why
+  std::string library_version{};      ///< of libslurm
   std::optional<uid_t> slurm_user{};  ///< SlurmUser's id; nothing: no such user
   std::string slurm_user_name{};
   std::map<std::string, FileFacts> programs{};  ///< by key: "ResumeProgram"
@@ -81,9 +81,7 @@ struct SlurmFacts {
   std::map<NodeName, bool> running_nodes{};  ///< name: is a cloud node
 
   /// slurmctld's where it is known, else libslurm's.
-  [[nodiscard]] std::string version() const {
-    return running ? running->version : library_version;
-  }
+  [[nodiscard]] std::string version() const { return running ? running->version : library_version; }
 };
 
 /// state_dir and what the sweeper leaves there.
@@ -91,8 +89,8 @@ struct StateFacts {
   bool was_looked_at = false;
   FileFacts directory{};
   FileFacts parent{};
-  std::optional<TimePoint> heartbeat{};  ///< the last complete round
-  bool has_status = false;
+  std::optional<TimePoint> heartbeat{};      ///< the last complete round
+  std::optional<TimePoint> at_work_since{};  ///< a sweeper that holds the lock took it then
 };
 
 /// One answer of Compute Engine.

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdlib>
+#include <fstream>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +26,9 @@ std::string directory_of(const std::string& path) {
 }
 
 /// Keys of maps, each with its line.
-void note_lines(const TreeNode& node, const std::string& prefix, std::map<std::string, int>& lines) {
+void note_lines(const TreeNode& node,
+                const std::string& prefix,
+                std::map<std::string, int>& lines) {
   if (node.kind != TreeNode::Kind::Map) return;
   for (std::size_t i = 0; i < node.keys.size() && i < node.items.size(); ++i) {
     const std::string key = prefix.empty() ? node.keys[i].text : prefix + "." + node.keys[i].text;
@@ -38,7 +41,8 @@ void expand_nodes(SlurmFacts& slurm) {
   for (const ConfEntry& entry : slurm.conf->nodes) {
     const auto names = expand_hostlist(entry.name);
     if (!names) {
-      slurm.bad_lists.push_back({entry.place, fmt::format("NodeName={}: {}", entry.name, names.error().what)});
+      slurm.bad_lists.push_back(
+          {entry.place, fmt::format("NodeName={}: {}", entry.name, names.error().what)});
       continue;
     }
     std::string state = entry.get("State");
@@ -100,10 +104,26 @@ void read_plugstack(SlurmFacts& slurm) {
   }
 }
 
+/// When a sweeper took the lock that it holds now. Asked of the kernel: to try the lock would be in
+/// the way of one that is just starting.
+std::optional<TimePoint> lock_time(const std::string& path) {
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  std::ifstream locks("/proc/locks");
+  std::string line;
+  const std::string mark = fmt::format(":{} ", info.st_ino);
+  while (std::getline(locks, line))
+    if (line.find("FLOCK") != std::string::npos && line.find(mark) != std::string::npos)
+      return TimePoint{Seconds{info.st_mtim.tv_sec}};
+  return std::nullopt;
+}
+
 }  // namespace
 
 FileFacts look_at(const std::string& path) {
   FileFacts facts{.path = path};
+
   struct stat info {};
 
   if (path.empty() || ::stat(path.c_str(), &info) != 0) return facts;
@@ -169,6 +189,7 @@ void gather_state(Facts& facts) {
   state.was_looked_at = true;
   state.directory = look_at(path);
   state.parent = look_at(directory_of(path));
+  state.at_work_since = lock_time(path + "/sweeper.lock");
   const auto text = read_small_file(path + "/heartbeat", 100);
   if (!text) return;
   std::int64_t seconds = 0;

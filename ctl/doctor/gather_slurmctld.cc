@@ -51,8 +51,7 @@ void write_all(int fd, std::string_view text) {
   ::dup2(err, STDERR_FILENO);
   ::dup2(err, STDOUT_FILENO);
   auto scheduler = open_libslurm();
-  const json answer =
-      scheduler ? answer_of(**scheduler) : json{{"error", scheduler.error().what}};
+  const json answer = scheduler ? answer_of(**scheduler) : json{{"error", scheduler.error().what}};
   write_all(out, answer.dump(-1, ' ', false, json::error_handler_t::replace));
   ::_exit(0);
 }

@@ -25,8 +25,8 @@ Colour colour_of(Severity severity) {
 }
 
 std::size_t count_of(const Findings& findings, Severity severity) {
-  return static_cast<std::size_t>(std::count_if(
-      findings.begin(), findings.end(), [severity](const Finding& finding) {
+  return static_cast<std::size_t>(
+      std::count_if(findings.begin(), findings.end(), [severity](const Finding& finding) {
         return finding.severity == severity;
       }));
 }
@@ -37,11 +37,11 @@ std::string counted(std::size_t count, std::string_view word) {
 }
 
 std::string text_of(const Finding& finding, const Terminal& terminal, bool has_hints) {
-  std::string text = fmt::format("{} {} {}\n",
-                                 terminal.paint(colour_of(finding.severity),
-                                                fmt::format("{}:", to_string(finding.severity))),
-                                 printable(finding.what),
-                                 terminal.paint(Colour::Dim, fmt::format("[{}]", finding.id)));
+  std::string text = fmt::format(
+      "{} {} {}\n",
+      terminal.paint(colour_of(finding.severity), fmt::format("{}:", to_string(finding.severity))),
+      printable(finding.what),
+      terminal.paint(Colour::Dim, fmt::format("[{}]", finding.id)));
   text += fmt::format("  why: {}\n", printable(finding.why));
   const std::string place = finding.place.text();
   text += fmt::format("  fix: {}{}\n", place.empty() ? "" : place + ": ", printable(finding.fix));
@@ -99,8 +99,8 @@ std::string to_text(const Facts& facts,
   else
     text += fmt::format("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
   if (notes > 0)
-    text += fmt::format(
-        "; {}{}", counted(notes, "note"), has_hints ? "" : " (shown with --fix-hints)");
+    text +=
+        fmt::format("; {}{}", counted(notes, "note"), has_hints ? "" : " (shown with --fix-hints)");
   text += '\n';
   if (!has_hints && errors + warnings > 0) text += "--fix-hints shows the lines to write\n";
   return text;

@@ -131,7 +131,8 @@ void check_region(Config& config, const Sources& sources, Problems& problems) {
 /// Whoever reaches the port sees users, jobs and what the cluster is about to do.
 void check_listen(const Config& config, const Marks& marks, Problems& problems) {
   const auto address = parse_listen(config.sweeper.listen);
-  if (!address || address->is_loopback || !config.sweeper.listen_token_file.empty()) return;
+  // A token file that is malformed is reported already.
+  if (!address || address->is_loopback || marks.has("sweeper.listen_token_file")) return;
   problems.add(
       marks.at("sweeper.listen"),
       fmt::format("'listen' on {} can be reached from other machines", address->host),

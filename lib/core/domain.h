@@ -48,6 +48,7 @@ struct Job {
   std::string admin_comment{};
   std::string extra{};  ///< empty before Slurm 23.02
   JobId array_job_id = 0;
+  std::optional<std::uint32_t> array_task{};  ///< which of the array it is
   JobId het_job_id = 0;
   std::uint32_t user_id = 0;
   bool is_batch = false;

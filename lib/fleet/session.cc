@@ -88,8 +88,7 @@ void tell_calls(const Log& log, const Session& session, std::string_view program
   Result<std::string> state_dir = session.state_dir;
   if (state_dir->empty()) state_dir = find_state_dir(session.config, *session.scheduler);
   const std::array events{session.calls->event(program, SystemClock{}.now())};
-  const Result<Done> told = state_dir ? append_history(*state_dir, events) : state_dir.error();
-  if (!told) log.debug("calls_not_told", {{"why", told.error().what}});
+  if (state_dir) keep_in_history(*state_dir, events, log);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ struct QuotaFacts {
 
 struct RegionFacts {
   std::string name{};
-  std::string status{};            ///< UP, DOWN
+  std::string status{};              ///< UP, DOWN
   std::vector<std::string> zones{};  ///< names
   std::vector<QuotaFacts> quotas{};
 

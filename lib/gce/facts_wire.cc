@@ -70,9 +70,8 @@ TemplateFacts read_template(const JsonView& view) {
 }
 
 RegionFacts read_region(const JsonView& view) {
-  RegionFacts facts{.name = view.text("name"),
-                    .status = view.text("status"),
-                    .zones = names_in(view, "zones")};
+  RegionFacts facts{
+      .name = view.text("name"), .status = view.text("status"), .zones = names_in(view, "zones")};
   view.objects("quotas", [&](const JsonView& item) {
     facts.quotas.push_back({item.text("metric"), item.real("limit"), item.real("usage")});
   });
@@ -80,9 +79,8 @@ RegionFacts read_region(const JsonView& view) {
 }
 
 ZoneFacts read_zone(const JsonView& view) {
-  return {.name = view.text("name"),
-          .region = name_in(view, "region"),
-          .status = view.text("status")};
+  return {
+      .name = view.text("name"), .region = name_in(view, "region"), .status = view.text("status")};
 }
 
 MachineTypeFacts read_machine_type(const JsonView& view) {
@@ -142,11 +140,11 @@ std::string named_permission(std::string_view message) {
   if (at == std::string_view::npos) return {};
   const std::string_view rest = message.substr(at + kBefore.size());
   const std::string_view name = rest.substr(0, rest.find('\''));
-  const bool is_permission =
-      !name.empty() && name.size() < 100 && name.find('.') != std::string_view::npos &&
-      std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.';
-      });
+  const bool is_permission = !name.empty() && name.size() < 100 &&
+                             name.find('.') != std::string_view::npos &&
+                             std::all_of(name.begin(), name.end(), [](char c) {
+                               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.';
+                             });
   return is_permission ? std::string(name) : std::string{};
 }
 

@@ -12,7 +12,8 @@ namespace flex {
 namespace {
 
 /// A name that nobody gives: as long as a name may be.
-constexpr std::string_view kNobody = "flex-doctor-asks-for-what-is-not-there-and-never-will-be-000000";
+constexpr std::string_view kNobody =
+    "flex-doctor-asks-for-what-is-not-there-and-never-will-be-000000";
 static_assert(kNobody.size() == kMaxNameLength);
 
 void add(std::vector<Probe>& probes, std::string_view permission, std::string path) {
@@ -64,8 +65,7 @@ void add_writes(std::vector<Probe>& probes, const ProbeWish& wish) {
             "compute.instanceGroupManagers.update",
             "POST",
             request_path(wish.region, group, RequestName{std::string(kNobody)}) + "/cancel");
-  add_write(
-      probes, "compute.instances.delete", "DELETE", instance_path(wish.zone, kNobody));
+  add_write(probes, "compute.instances.delete", "DELETE", instance_path(wish.zone, kNobody));
   if (wish.has_loose)
     add_write(probes,
               "compute.instances.create",
@@ -82,8 +82,7 @@ void add_writes(std::vector<Probe>& probes, const ProbeWish& wish) {
             "POST",
             policies_path(wish.region),
             fmt::format(R"({{"name":"{}"}})", kNobody));
-  add_write(
-      probes, "compute.resourcePolicies.delete", "DELETE", policy_path(wish.region, kNobody));
+  add_write(probes, "compute.resourcePolicies.delete", "DELETE", policy_path(wish.region, kNobody));
 }
 
 }  // namespace

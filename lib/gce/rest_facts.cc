@@ -60,9 +60,8 @@ std::string template_path(const std::string& given, std::string_view project) {
     rest = rest.substr(slash + 1);
   }
   const std::string path(rest);
-  return path.find('/') == std::string::npos
-             ? "/global/instanceTemplates/" + percent_encode(path)
-             : "/" + percent_encode(path, "/");
+  return path.find('/') == std::string::npos ? "/global/instanceTemplates/" + percent_encode(path)
+                                             : "/" + percent_encode(path, "/");
 }
 
 class RestFacts final : public CloudFacts {
@@ -164,8 +163,7 @@ class RestFacts final : public CloudFacts {
               .path = probe.path,
               .doing = probe.permission,
               .is_write = probe.is_write};
-    if (!probe.body.empty())
-      call.body = [body = probe.body](const std::string&) { return body; };
+    if (!probe.body.empty()) call.body = [body = probe.body](const std::string&) { return body; };
     caller_.call(std::move(call), [then = std::move(then)](const Result<std::string>& reply) {
       if (reply) return then(Done{});
       // It was allowed to ask, and told that there is no such thing.
@@ -182,11 +180,10 @@ class RestFacts final : public CloudFacts {
 
  private:
   Caller make_caller() {
-    return Caller(
-        {.endpoint = endpoint_, .project = project_, .call_timeout = call_timeout_},
-        http_,
-        backoff_,
-        tokens_);
+    return Caller({.endpoint = endpoint_, .project = project_, .call_timeout = call_timeout_},
+                  http_,
+                  backoff_,
+                  tokens_);
   }
 
   template <class T, class Parse>

@@ -19,6 +19,11 @@ Seconds to_timeout(std::uint16_t seconds) {
   return seconds == NO_VAL16 ? Seconds{0} : Seconds{seconds};
 }
 
+std::optional<std::uint32_t> to_task(std::uint32_t task) {
+  if (task == NO_VAL || task == INFINITE) return std::nullopt;
+  return task;
+}
+
 }  // namespace
 
 std::string to_text(const char* text) {
@@ -67,6 +72,7 @@ Job to_job(const slurm_job_info_t& job) {
           .admin_comment = to_text(job.admin_comment),
           .extra = to_text(job_extra(job)),
           .array_job_id = job.array_job_id,
+          .array_task = to_task(job.array_task_id),
           .het_job_id = job.het_job_id,
           .user_id = job.user_id,
           .is_batch = job.batch_flag != 0,

@@ -2,6 +2,7 @@
 #include "lib/slurm/libslurm_scheduler.h"
 
 #include "lib/slurm/compat.h"
+#include "lib/slurm/conf_file.h"
 #include "lib/slurm/controller.h"
 #include "lib/slurm/convert.h"
 #include "lib/slurm/errors.h"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -368,19 +368,6 @@ class LibslurmScheduler final : public Scheduler {
   bool knows_infinite_ = slurm::kKnowsInfinite;
 };
 
-/// The file that slurm_init would read; empty where there is none.
-std::string find_conf(const std::string& conf_file) {
-  if (!conf_file.empty()) return conf_file;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread
-  if (const char* const named = std::getenv("SLURM_CONF"); named != nullptr && *named != '\0') {
-    return named;
-  }
-  for (const char* path : {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}) {
-    if (access(path, R_OK) == 0) return path;
-  }
-  return {};
-}
-
 /// Empty if `path` is a file that can be read, else why not.
 std::string why_unreadable(const std::string& path) {
   struct stat info {};
@@ -398,7 +385,7 @@ std::optional<uid_t> slurm_user_id() {
 }
 
 Result<std::unique_ptr<Scheduler>> open_libslurm(const std::string& conf_file) {
-  const std::string path = find_conf(conf_file);
+  const std::string path = conf_file.empty() ? find_slurm_conf() : conf_file;
   if (path.empty()) {
     return Error{ErrorKind::Invalid, "no slurm.conf found: set SLURM_CONF to its path"};
   }

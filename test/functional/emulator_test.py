@@ -4,6 +4,7 @@
 
 Usage: emulator_test.py PROGRAM SOURCE_ROOT
 """
+import email.utils
 import json
 import os
 import socket
@@ -562,6 +563,44 @@ def other_resources_live():
         for path in lists:
             status, reply = emulator.call('GET', '/compute/v1/projects/p' + path)
             assert status == 200, (path, reply)
+
+
+def permissions_are_denied_whether_or_not_the_thing_is_there():
+    denied = ['compute.instanceGroupManagers.delete', 'compute.instances.create', 'compute.regions.get']
+    with Emulator(PROGRAM, {**TEMPLATES, 'denied_permissions': denied}) as emulator:
+        api = Api(emulator)
+        status, reply = api.call('DELETE', GROUPS + '/nobody')
+        assert (status, reason(reply)) == (403, 'forbidden'), reply
+        assert reply['error']['message'] == (
+            "Required 'compute.instanceGroupManagers.delete' permission for "
+            "'projects/p/regions/us-central1/instanceGroupManagers/nobody'"), reply
+        # What a group's insert needs of its caller, too.
+        assert 'compute.instances.create' in api.call('POST', GROUPS, {**GROUP, 'name': 'g'})[1]['error']['message']
+        assert api.call('GET', '')[0] == 403 and api.call('GET', GROUPS + '/nobody')[0] == 404
+        emulator.control('config', {'denied_permissions': None})
+        assert api.call('DELETE', GROUPS + '/nobody')[0] == 404 and api.call('GET', '')[0] == 200
+
+
+def places_have_machine_types_status_and_a_clock():
+    config = {**TEMPLATES, 'zones_down': ['us-central1-b'], 'machine_types': {'us-central1-b': ['n1-standard-1']},
+              'clock_skew_seconds': -3600, 'quota': {'PREEMPTIBLE_NVIDIA_H100_GPUS': 16}}
+    with Emulator(PROGRAM, config) as emulator:
+        a, b = Api(emulator, 'zones/us-central1-a'), Api(emulator, 'zones/us-central1-b')
+        assert (a.call('GET', '')[1]['status'], b.call('GET', '')[1]['status']) == ('UP', 'DOWN')
+        machine = a.call('GET', '/machineTypes/a3-highgpu-8g')[1]
+        assert machine['guestCpus'] == 208, machine
+        assert machine['accelerators'] == [{'guestAcceleratorType': 'nvidia-h100-80gb', 'guestAcceleratorCount': 8}], machine
+        assert b.call('GET', '/machineTypes/a3-highgpu-8g')[0] == 404 and a.call('GET', '/machineTypes/x9-mega')[0] == 404
+        assert [item['name'] for item in b.call('GET', '/machineTypes')[1]['items']] == ['n1-standard-1']
+        quotas = Api(emulator).call('GET', '')[1]['quotas']
+        assert {'metric': 'PREEMPTIBLE_NVIDIA_H100_GPUS', 'limit': 16.0, 'usage': 0.0} in quotas, quotas
+        date = email.utils.parsedate_to_datetime(emulator.headers['Date'])
+        assert abs(date.timestamp() + 3600 - time.time()) < 60, date
+
+
+def a_policy_of_no_sort_is_refused():
+    with Emulator(PROGRAM, TEMPLATES) as emulator:
+        assert Api(emulator).call('POST', '/resourcePolicies', {'name': 'nothing'})[0] == 400
 
 
 TESTS = [value for name, value in list(globals().items())

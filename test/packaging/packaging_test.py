@@ -148,7 +148,7 @@ def installed():
             name = "/etc" + name[len(etc):]
         elif name.startswith(prefix + "/"):
             name = "/usr" + name[len(prefix):]
-        found.add(name.replace("/usr/lib/systemd/system/", "/UNITS/").lstrip("/"))
+        found.add(re.sub("^(/usr)?/lib/systemd/system/", "/UNITS/", name).lstrip("/"))
     return found
 
 
@@ -164,7 +164,8 @@ def not_matched(names, patterns):
 def debian_packages_have_every_file_that_is_installed():
     patterns = []
     for package in PACKAGES:
-        patterns += read(DEBIAN / f"{package}.install").replace("${env:UNIT_DIR}", "UNITS").split()
+        lines = read(DEBIAN / f"{package}.install").replace("${env:UNIT_DIR}", "UNITS").splitlines()
+        patterns += [line.split()[0] for line in lines]  # a second word is where it goes
     assert not_matched(installed(), patterns) == (set(), set()), not_matched(installed(), patterns)
 
 

@@ -140,6 +140,10 @@ class Emulator:
             self.settings[key] = {**self.settings.get(key, {}), **value} if is_map else value
         return answer
 
+    def configuration(self):
+        """All settings as they are now."""
+        return self._call("GET", "/_emulator/config")
+
     def set_capacity(self, **zones):
         """set_capacity(b=3): zone us-central1-b has room for 3 VMs in all; -1: no bound."""
         return self.config(capacity={f"{REGION}-{letter}": size for letter, size in zones.items()})

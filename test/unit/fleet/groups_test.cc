@@ -68,7 +68,8 @@ TEST_CASE("run_duration_text: says how the run duration was computed", "[fleet]"
         "TimeLimit 8-00:00:00 + run_duration_margin 00:15:00, cut to max_run_duration 7-00:00:00");
   job.time_limit = 1min;
   set.run_duration_margin = 0s;
-  CHECK(text(&job) == "TimeLimit 00:01:00 + run_duration_margin 00:00:00, raised to Google's least");
+  CHECK(text(&job) ==
+        "TimeLimit 00:01:00 + run_duration_margin 00:00:00, raised to Google's least");
   job.time_limit.reset();
   CHECK(text(&job) == "max_run_duration 7-00:00:00, as the job has no TimeLimit");
   job.comment = "flex(run=2h)";

@@ -45,3 +45,12 @@ TEST_CASE("turn: only active requests count", "[resume]") {
   fleet[1].groups[{"b"}].requests = {request("r4", RequestState::Accepted, {})};
   CHECK(count_active_requests(fleet) == 3);
 }
+
+TEST_CASE("turn: a nodeset that is paused is left out, the others stay", "[resume]") {
+  ResumePlan plan = plan_of({{"a", 2}, {"b", 1}});
+  plan.groups[0].nodeset = "a";
+  plan.groups[1].nodeset = "b";
+  CHECK(leave_nodeset(plan, "a") == std::vector<NodeName>{{"a-0"}, {"a-1"}});
+  CHECK(plan.groups.size() == 1);
+  CHECK(leave_nodeset(plan, "a").empty());
+}

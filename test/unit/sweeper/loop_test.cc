@@ -75,6 +75,42 @@ TEST_CASE("loop: memory survives, so that two single rounds are two sightings") 
   }
 }
 
+TEST_CASE("loop: what it does and what it sees is in the history, once") {
+  Life life;
+  for (int i = 0; i < 3; ++i) {
+    Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+    life.cloud->add_group("hpc-a", ownership_mark("hpc", "a"));
+    if (i == 1) life.cloud->next_error("delete_instances", {ErrorKind::Denied, "no", ""});
+    life.cloud->add_instance("hpc-a", "a-0");
+    (void)loop.run();
+  }
+  std::vector<Event> events;
+  HistoryMark mark;
+  REQUIRE(read_history(
+      life.dir.string(), mark, [&](Event event) { events.push_back(std::move(event)); }));
+  // The first look is only remembered, the others see no change.
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].what == "delete_instances");
+  CHECK(events[0].program == "flex-sweeper");
+  CHECK(events[0].rule == "orphan_instance");
+  CHECK(events[0].why == "its node is powered down");
+  CHECK(events[0].nodes == "a-0");
+  CHECK(events[0].group == "hpc-a");
+  CHECK(events[0].more.at("result") == "failed");
+  CHECK(events[0].more.at("error") == "no");
+  CHECK(events[1].more.at("result") == "ok");
+  CHECK(events[1].when != TimePoint{});
+  CHECK(std::filesystem::exists(life.dir / "chronicle.json"));
+}
+
+TEST_CASE("loop: a dry run writes no history") {
+  Life life;
+  Loop loop = life.loop({.is_dry_run = true, .rounds = 1, .interval = {}, .state_dir = {}});
+  CHECK(loop.run() == 0);
+  CHECK_FALSE(std::filesystem::exists(life.dir / "history.jsonl"));
+  CHECK_FALSE(std::filesystem::exists(life.dir / "chronicle.json"));
+}
+
 TEST_CASE("loop: a round without a complete view decides nothing and fails") {
   Life life;
   Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});

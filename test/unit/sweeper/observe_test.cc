@@ -113,3 +113,19 @@ TEST_CASE("observe: a role that does not allow what nobody needs is no obstacle"
     CHECK_FALSE(needs.look());
   }
 }
+
+TEST_CASE("observe: says what it is reading") {
+  Look look;
+  look.cloud.add_group("hpc-a", ownership_mark("hpc", "a"));
+  look.cloud.add_group("hpc-old", ownership_mark("hpc", "old"));
+  std::vector<std::string> told;
+  const Progress progress = [&told](const std::string& doing) { told.push_back(doing); };
+  REQUIRE(observe(
+      look.cloud, look.slurm, look.settings, TimePoint{Seconds{1000}}, look.shot, progress));
+  CHECK(told == std::vector<std::string>{"the list of groups at Compute Engine",
+                                         "groups at Compute Engine: 1 of 2",
+                                         "groups at Compute Engine: 2 of 2",
+                                         "nodes at slurmctld",
+                                         "jobs at slurmctld (1 nodes)",
+                                         "reservations and partitions at slurmctld (0 jobs)"});
+}
