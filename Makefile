@@ -40,6 +40,7 @@ demo: setup $(BUILD)/build.ninja
 	@python3 tools/demo.py --build $(BUILD)
 
 test: build
+	@tools/setup.sh test
 	@python3 tools/run_tests.py --build $(BUILD)
 
 # Each Slurm in a bare Debian of its own; needs root or sudo. CHROOTS= is where they are kept, MIRROR= where they come from.

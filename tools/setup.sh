@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that building and testing need. Does nothing when all are there; never asks.
-#   tools/setup.sh          what 'make build', 'demo', 'test' and 'bench' need
+#   tools/setup.sh          what 'make build', 'demo' and 'bench' need
+#   tools/setup.sh test     and what 'make test' needs: a browser
 #   tools/setup.sh check    and what 'make check' needs
 #   tools/setup.sh deb      only what 'make deb' needs
 #   tools/setup.sh chroot   only what 'make test-slurm-versions' needs outside of its chroots
@@ -10,10 +11,12 @@ set -eu
 build="g++ meson ninja-build pkg-config
   libslurm-dev libcurl4-openssl-dev libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libsystemd-dev
   libcpp-httplib-dev prometheus-cpp-dev zlib1g-dev"
-packages="$build catch2 ccache chromium chromium-driver
+packages="$build catch2 ccache
   slurmctld slurmd slurm-client munge lua5.4 shellcheck valgrind libc6-dbg python3 python3-pytest procps systemd logrotate rpm zsh"
 if [ "${1:-}" = check ]; then
   packages="$packages clang clang-format clang-tidy libclang-rt-dev llvm mandoc"
+elif [ "${1:-}" = test ]; then
+  packages="$packages chromium chromium-driver"
 elif [ "${1:-}" = deb ]; then
   packages="$build debhelper dpkg-dev lintian python3"
 elif [ "${1:-}" = chroot ]; then

@@ -6,6 +6,7 @@ import zlib
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MOST_COLOURS = 256
+FREQUENT = 128
 
 
 def chunk(kind, data):
@@ -55,15 +56,29 @@ def pixels_of(png):
     return width, height, lines
 
 
+def apart(left, right):
+    return sum((a - b) ** 2 for a, b in zip(left, right))
+
+
+def palette_of(counts):
+    """The most frequent colours, and those that would be changed most: a thin red line has few pixels."""
+    palette = [colour for colour, _ in counts.most_common(FREQUENT)]
+    wrong = {colour: min(apart(colour, known) for known in palette) for colour in counts}
+    while len(palette) < min(MOST_COLOURS, len(counts)):
+        palette.append(max(wrong, key=lambda colour: wrong[colour] * counts[colour]))
+        wrong = {colour: min(error, apart(colour, palette[-1])) for colour, error in wrong.items()}
+    return palette
+
+
 def shrink(png):
-    """The same picture with its most frequent colours only; the others become the nearest of these."""
+    """The same picture with few colours; the others become the nearest of these."""
     width, height, lines = pixels_of(png)
     counts = collections.Counter(colour for line in lines for colour in line)
-    palette = [colour for colour, _ in counts.most_common(MOST_COLOURS)]
+    palette = palette_of(counts)
     index = {colour: number for number, colour in enumerate(palette)}
     for colour in counts:
         if colour not in index:
-            index[colour] = min(range(len(palette)), key=lambda number: sum((a - b) ** 2 for a, b in zip(colour, palette[number])))
+            index[colour] = min(range(len(palette)), key=lambda number: apart(colour, palette[number]))
     raw = b"".join(b"\0" + bytes(index[colour] for colour in line) for line in lines)
     return (SIGNATURE + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)) +
             chunk(b"PLTE", b"".join(map(bytes, palette))) + chunk(b"IDAT", zlib.compress(raw, 9)) + chunk(b"IEND", b""))

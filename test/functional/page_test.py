@@ -5,6 +5,7 @@
 Usage: page_test.py INDEX_HTML SOURCE_ROOT
 """
 import base64
+import contextlib
 import hashlib
 import http.server
 import json
@@ -73,7 +74,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                             ("Content-Security-Policy", policy()), ("X-Content-Type-Options", "nosniff")):
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        with contextlib.suppress(BrokenPipeError):  # the next page has been opened
+            self.wfile.write(body)
 
 
 def show(status, size=DESK, scheme="light"):
@@ -301,6 +303,21 @@ def a_server_that_is_away_is_told_and_found_again():
     assert "live" in WINDOW.text("#link")
 
 
+def a_page_that_nobody_sees_asks_for_nothing():
+    def hide(is_hidden):
+        WINDOW.js("Object.defineProperty(document, 'hidden', {value: arguments[0], configurable: true});"
+                  "document.dispatchEvent(new Event('visibilitychange'));", is_hidden)
+    show(lambda: fixtures.status(interval_seconds=1))
+    hide(True)
+    WINDOW.wait_for("document.hidden", "it to be hidden")
+    time.sleep(1)  # for a question that was under way
+    SERVER.paths.clear()
+    time.sleep(3)
+    assert SERVER.paths == []
+    hide(False)
+    WINDOW.wait_for(lambda: "/status.json" in SERVER.paths, "a question as soon as it is seen again")
+
+
 def what_is_no_status_is_told_too():
     show(fixtures.small)
     SERVER.status = lambda: {}
@@ -321,5 +338,5 @@ with browser.Browser(*DESK) as WINDOW:
         it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, a_phone_needs_no_scrolling_sideways,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,
         it_loads_nothing_but_its_status, a_token_is_asked_for_once, a_server_that_is_away_is_told_and_found_again,
-        what_is_no_status_is_told_too])
+        a_page_that_nobody_sees_asks_for_nothing, what_is_no_status_is_told_too])
 sys.exit(CODE)
