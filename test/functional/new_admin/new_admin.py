@@ -64,9 +64,8 @@ class NewAdmin:
 
     def doctor_says_what_slurm_conf_lacks(self):
         said = self.machine.run("flexctl doctor", code=2)
-        for key in ("ResumeProgram", "SuspendProgram", "ResumeFailProgram", "a3u-"):
-            assert key in said, said
-        assert "/etc/slurm/slurm.conf" in said and str(YAML) not in re.findall(r"error.*", said), said
+        for text in ("ResumeProgram", "SuspendProgram", "ResumeFailProgram", "a3u-", "/etc/slurm/slurm.conf"):
+            assert text in said, said
 
     def step_4_slurm_conf(self):
         self.do(4)
