@@ -97,7 +97,7 @@ Reply projects_get(World& /*world*/, const Call& call) {
   return {
       .status = 200,
       .body = Json{{"kind", "compute#project"},
-                   {"id", "123456789012"},
+                   {"id", "7391834625100293847"},
                    {"name", call.project()},
                    {"creationTimestamp", format_stamp(kEpoch)},
                    {"selfLink", url_of(project_path(call))},

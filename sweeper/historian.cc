@@ -64,7 +64,10 @@ void Historian::tell(std::vector<Event> events) {
   const std::size_t all = events.size();
   if (all > kMostActions) {
     events.resize(kMostActions);
-    Event rest{.when = wall_clock(), .program = kProgram, .what = "and_more"};
+    Event rest;
+    rest.when = wall_clock();
+    rest.program = kProgram;
+    rest.what = "and_more";
     rest.n = all - kMostActions;
     events.push_back(std::move(rest));
   }

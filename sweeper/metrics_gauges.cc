@@ -126,9 +126,10 @@ void add_nodesets(Registry& registry, const MetricsView& view) {
   Family& wait = family(registry,
                         "flex_start_request_wait_seconds_max",
                         "How long the request waits that waits longest; 0: none does.");
-  Family& stopped = family(registry,
-                           "flex_start_nodeset_stopped",
-                           "1 if the breaker or an admin has stopped the nodeset.");
+  Family& stopped =
+      family(registry, "flex_start_nodeset_stopped", "1 if the breaker has stopped the nodeset.");
+  Family& paused =
+      family(registry, "flex_start_nodeset_paused", "1 if an admin has paused the nodeset.");
   for (const auto& [name, tally] : tallies) {
     const Labels labels{{"nodeset", name}};
     add_words(nodes, name, kNodeWords, tally.nodes);
@@ -139,8 +140,12 @@ void add_nodesets(Registry& registry, const MetricsView& view) {
     overruns.Add(labels).Set(count_of(tally.overrun.size()));
     soon.Add(labels).Set(count_of(tally.ends_soon));
     wait.Add(labels).Set(static_cast<double>(tally.longest_wait.count()));
-    const bool is_stopped = view.memory.stopped.contains(name) || view.shot.pauses.contains(name);
-    stopped.Add(labels).Set(is_stopped ? 1 : 0);
+    const auto stop = view.memory.stopped.find(name);
+    const bool is_stopped = stop != view.memory.stopped.end();
+    const bool is_paused =
+        view.shot.pauses.contains(name) || (is_stopped && stop->second.is_paused);
+    stopped.Add(labels).Set(is_stopped && !is_paused ? 1 : 0);
+    paused.Add(labels).Set(is_paused ? 1 : 0);
     if (tally.next_end)
       next_end.Add(labels).Set(static_cast<double>((*tally.next_end - view.shot.now).count()));
   }

@@ -15,9 +15,11 @@ void check_key_file(const Facts& facts, Findings& findings) {
   if (!file.exists) return;
   const auto& user = facts.slurm.slurm_user;
   const Place place = yaml_place(facts, "credentials");
+  const std::vector<gid_t>& groups = facts.slurm.slurm_user_groups;
+  const bool is_in_group = std::find(groups.begin(), groups.end(), file.group) != groups.end();
   const bool can_read = !user || *user == 0 || (file.mode & S_IROTH) != 0 ||
                         (file.owner == *user && (file.mode & S_IRUSR) != 0) ||
-                        (file.mode & S_IRGRP) != 0;
+                        (is_in_group && (file.mode & S_IRGRP) != 0);
   if (!can_read)
     findings.push_back(
         {.id = "credentials.owner",
@@ -34,6 +36,21 @@ void check_key_file(const Facts& facts, Findings& findings) {
                         .fix = "take that right away: mode 0600",
                         .place = place,
                         .hints = {fmt::format("chmod 0600 {}", file.path)}});
+}
+
+void check_environment(const Facts& facts, Findings& findings) {
+  const std::string& path = facts.cloud.environment_key;
+  if (path.empty()) return;
+  findings.push_back(
+      {.id = "credentials.environment",
+       .severity = Severity::Warning,
+       .what = fmt::format("GOOGLE_APPLICATION_CREDENTIALS={} is set here, 'credentials' is auto",
+                           path),
+       .why = "slurmctld hands nothing of its environment on to flex-resume and flex-suspend: they "
+              "use other credentials than you, or none",
+       .fix = fmt::format("write credentials: {}", path),
+       .place = yaml_place(facts, "credentials"),
+       .hints = {fmt::format("credentials: {}", path)}});
 }
 
 void check_token(const Facts& facts, const Error& error, Findings& findings) {
@@ -85,6 +102,7 @@ void check_credentials(const Facts& facts, Findings& findings) {
                         .hints = {"credentials: auto"}});
     return;
   }
+  check_environment(facts, findings);
   check_key_file(facts, findings);
   if (!cloud.not_opened.empty())
     findings.push_back({.id = "api.endpoint",

@@ -20,6 +20,14 @@ bool is_denied(const Result<T>& answer) {
 
 void check_probes(const Facts& facts, std::set<std::string>& told, Findings& findings) {
   for (const auto& [probe, answer] : facts.cloud.probes) {
+    if (!answer && answer.error().code == "ACCEPTED")
+      findings.push_back({.id = "iam.probe_accepted",
+                          .severity = Severity::Warning,
+                          .what = answer.error().what,
+                          .why =
+                              "doctor asked for something impossible only to see whether it may; "
+                              "whatever came of it is not slurm-flex-start's",
+                          .fix = "look for what is named there, delete it, and use --read-only"});
     if (!is_denied(answer)) continue;
     std::string permission = named_permission(answer.error().what);
     if (permission.empty()) permission = probe.permission;
@@ -70,8 +78,8 @@ void check_own_reads(const Facts& facts, std::set<std::string>& told, Findings& 
 /// What groups complain about; else how to look for oneself.
 void check_agent(const Facts& facts, Findings& findings) {
   const CloudLook& cloud = facts.cloud;
-  const std::string number =
-      cloud.project && *cloud.project ? (*cloud.project)->number : std::string("PROJECT_NUMBER");
+  std::string number = cloud.project && *cloud.project ? (*cloud.project)->number : std::string{};
+  if (number.empty()) number = "PROJECT_NUMBER";
   const std::string agent = fmt::format("{}@{}", number, kAgent);
   const std::string project =
       facts.yaml.config().project.empty() ? "PROJECT" : facts.yaml.config().project;

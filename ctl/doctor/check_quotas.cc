@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -107,6 +108,16 @@ void check_quota(const Facts& facts,
                  const QuotaFacts* quota,
                  const Need& need,
                  Findings& findings) {
+  if (quota == nullptr && need.each > 0 && id == "quota.gpus")
+    findings.push_back(
+        {.id = "quota.unseen",
+         .severity = Severity::Note,
+         .what =
+             fmt::format("the region does not list the quota of nodeset {}'s GPUs", need.nodeset),
+         .why = "it was not checked; newer ones are shown on the page of quotas only",
+         .fix = "look there",
+         .place = yaml_place(facts, fmt::format("nodesets.{}", need.nodeset)),
+         .hints = {"https://console.cloud.google.com/iam-admin/quotas"}});
   // A negative limit is none.
   if (quota == nullptr || quota->limit < 0) return;
   const std::int64_t all = need.each * need.nodes;
@@ -128,7 +139,7 @@ void check_quota(const Facts& facts,
                             "so only in the request's last attempt",
        .fix = fmt::format("ask Google for more of {}, or set max_nodes: {:.0f}",
                           quota->metric,
-                          std::max(1.0, quota->limit / static_cast<double>(need.each))),
+                          std::max(1.0, std::floor(quota->limit / static_cast<double>(need.each)))),
        .place = yaml_place(facts, fmt::format("nodesets.{}", need.nodeset)),
        .hints = {"https://console.cloud.google.com/iam-admin/quotas",
                  fmt::format("gcloud compute regions describe {} --flatten=quotas --filter='"

@@ -3,6 +3,7 @@
 // new one.
 #include "ctl/doctor/checks.h"
 #include "lib/core/duration.h"
+#include "lib/gce/urls.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -207,14 +208,49 @@ Place template_place(const Facts& facts, const NodesetConfig& nodeset) {
   return yaml_place(facts, is_own ? key : "defaults.instance_template");
 }
 
+/// A group keeps the template that it was made with.
+void check_group(const Facts& facts,
+                 const NodesetConfig& nodeset,
+                 const Group& group,
+                 Findings& findings) {
+  const std::string_view has = last_part(group.instance_template);
+  bool is_wanted = has.empty() || has == last_part(nodeset.instance_template);
+  for (const StockoutStep& step : nodeset.on_stockout)
+    is_wanted |= has == last_part(step.instance_template);
+  if (is_wanted) return;
+  const std::string_view wanted = last_part(nodeset.instance_template);
+  findings.push_back(
+      {.id = "template.group",
+       .severity = Severity::Warning,
+       .what = fmt::format("group {} still has template {}, nodeset {} says {}",
+                           group.name,
+                           has,
+                           nodeset.name,
+                           wanted),
+       .why = "a group keeps the template that it was made with until it has been empty for "
+              "empty_mig_grace and is made anew: new VMs are like the old ones",
+       .fix = "give the group the new one, or wait until it is empty",
+       .place = template_place(facts, nodeset),
+       .hints = {fmt::format("gcloud compute instance-groups managed set-instance-template {} "
+                             "--region={} --template={}",
+                             group.name,
+                             facts.yaml.config().region,
+                             wanted)}});
+}
+
 }  // namespace
 
 void check_templates(const Facts& facts, Findings& findings) {
   if (!facts.yaml.is_good()) return;
-  std::set<std::string> seen;
+  std::set<std::string> told;
   const auto check = [&](const Use& use) {
-    // Nodesets that share a template share its faults.
-    if (seen.insert(use.given).second) check_template(use, findings);
+    Findings found;
+    check_template(use, found);
+    // Nodesets that share a template share its faults, but not all of them are faults for each.
+    for (Finding& finding : found) {
+      if (told.insert(fmt::format("{} {} {}", use.given, finding.id, finding.what)).second)
+        findings.push_back(std::move(finding));
+    }
   };
   for (const NodesetConfig& nodeset : facts.yaml.config().nodesets) {
     check(
@@ -226,6 +262,10 @@ void check_templates(const Facts& facts, Findings& findings) {
                step.instance_template,
                step.mode.value_or(nodeset.mode),
                yaml_place(facts, fmt::format("nodesets.{}.on_stockout", nodeset.name))});
+  }
+  for (const auto& [name, group] : facts.cloud.groups) {
+    for (const NodesetConfig& nodeset : facts.yaml.config().nodesets)
+      if (nodeset.name == name) check_group(facts, nodeset, group, findings);
   }
 }
 

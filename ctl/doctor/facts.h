@@ -59,6 +59,8 @@ struct SlurmFacts {
   std::string library_version{};      ///< of libslurm
   std::optional<uid_t> slurm_user{};  ///< SlurmUser's id; nothing: no such user
   std::string slurm_user_name{};
+  std::string slurm_user_home{};
+  std::vector<gid_t> slurm_user_groups{};
   std::map<std::string, FileFacts> programs{};  ///< by key: "ResumeProgram"
   std::map<NodeName, ConfNode> nodes{};         ///< of all NodeName lines
   std::vector<ConfProblem> bad_lists{};         ///< hostlists of slurm.conf that cannot be read
@@ -101,6 +103,7 @@ struct CloudLook {
   bool was_asked = false;
   std::string credentials_error{};  ///< the key file's rules
   FileFacts key_file{};             ///< empty path: none is named
+  std::string environment_key{};    ///< one that only our environment names
   std::string not_opened{};         ///< the endpoint's, libcurl's
   Asked<Done> token{};
   Asked<RegionFacts> region{};
@@ -111,8 +114,9 @@ struct CloudLook {
   std::map<std::pair<std::string, std::string>, Result<MachineTypeFacts>> machine_types{};
   /// Permission: whether it is held. Nothing of it if it could not be found out.
   std::vector<std::pair<Probe, Result<Done>>> probes{};
-  std::vector<std::string> group_errors{};  ///< what groups of ours complain about
-  std::optional<Seconds> clock_skew{};      ///< ours minus Google's
+  std::vector<std::pair<std::string, Group>> groups{};  ///< of ours, with their nodesets
+  std::vector<std::string> group_errors{};              ///< what groups of ours complain about
+  std::optional<Seconds> clock_skew{};                  ///< ours minus Google's
 };
 
 struct Facts {

@@ -4,18 +4,32 @@
 #include "lib/core/program.h"
 #include "lib/gce/credentials.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <unistd.h>
 
 namespace flex::doctor {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::string key_path(const std::string& credentials) {
-  if (credentials == "metadata") return {};
-  return credentials == "auto" ? environment("GOOGLE_APPLICATION_CREDENTIALS") : credentials;
+/// Whose credentials the programs use: slurmctld starts them as SlurmUser and hands on nothing of
+/// our environment. For others than root what they find themselves has to do.
+std::string setting_of(const Facts& facts) {
+  const std::string& setting = facts.yaml.config().credentials;
+  const auto& user = facts.slurm.slurm_user;
+  if (setting != "auto" || ::geteuid() != 0 || !user || *user == 0) return setting;
+  std::string file = fmt::format("{}/.config/gcloud/application_default_credentials.json",
+                                 facts.slurm.slurm_user_home);
+  return look_at(file).exists ? file : "metadata";
+}
+
+std::string key_path(const std::string& setting) {
+  if (setting == "metadata") return {};
+  return setting == "auto" ? environment("GOOGLE_APPLICATION_CREDENTIALS") : setting;
 }
 
 std::string cluster_of(const Facts& facts) {
@@ -29,7 +43,7 @@ CloudSettings settings_of(const Facts& facts) {
   return {.endpoint = config.api.endpoint,
           .project = config.project,
           .region = config.region,
-          .credentials = config.credentials,
+          .credentials = setting_of(facts),
           .max_in_flight = config.api.max_in_flight,
           .call_timeout = std::min<Seconds>(config.api.call_timeout, 10s),
           .run_timeout = 30s,
@@ -97,7 +111,9 @@ void ask_groups(CloudFacts& cloud, const std::string& cluster, CloudLook& look) 
                      [&cloud, &look, cluster](const Result<std::vector<Group>>& groups) {
                        if (!groups) return;
                        for (const Group& group : *groups) {
-                         if (!owned_nodeset(group.description, cluster)) continue;
+                         auto nodeset = owned_nodeset(group.description, cluster);
+                         if (!nodeset) continue;
+                         look.groups.emplace_back(*std::move(nodeset), group);
                          cloud.fetch_group_errors(
                              group.name, [&look](const Result<std::vector<std::string>>& errors) {
                                if (errors)
@@ -136,8 +152,11 @@ void ask_rest(CloudFacts& cloud, const Facts& facts, CloudLook& look) {
 void gather_cloud(Facts& facts, const Progress& progress) {
   CloudLook& look = facts.cloud;
   const Config& config = facts.yaml.config();
-  look.key_file = look_at(key_path(config.credentials));
-  const auto credentials = load_credentials(config.credentials, facts.slurm.slurm_user);
+  const std::string setting = setting_of(facts);
+  look.key_file = look_at(key_path(setting));
+  if (config.credentials == "auto")
+    look.environment_key = environment("GOOGLE_APPLICATION_CREDENTIALS");
+  const auto credentials = load_credentials(setting, facts.slurm.slurm_user);
   if (!credentials) {
     look.credentials_error = credentials.error().what;
     return;

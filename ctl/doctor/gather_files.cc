@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <fstream>
+#include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,13 +63,18 @@ void find_user(SlurmFacts& slurm) {
   uid_t id = 0;
   const std::string& name = slurm.slurm_user_name;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-  if (error == std::errc{} && end == name.data() + name.size()) {
-    slurm.slurm_user = id;
-    return;
-  }
+  const bool is_number = error == std::errc{} && end == name.data() + name.size();
+  if (is_number) slurm.slurm_user = id;
   // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
-  const passwd* const account = ::getpwnam(name.c_str());
-  if (account != nullptr) slurm.slurm_user = account->pw_uid;
+  const passwd* const account = is_number ? ::getpwuid(id) : ::getpwnam(name.c_str());
+  if (account == nullptr) return;
+  slurm.slurm_user = account->pw_uid;
+  slurm.slurm_user_home = account->pw_dir;
+  int count = 256;
+  slurm.slurm_user_groups.resize(static_cast<std::size_t>(count));
+  if (::getgrouplist(account->pw_name, account->pw_gid, slurm.slurm_user_groups.data(), &count) < 0)
+    count = 256;
+  slurm.slurm_user_groups.resize(static_cast<std::size_t>(count));
 }
 
 std::vector<std::string> words_of(std::string_view line) {

@@ -120,7 +120,12 @@ Result<MachineTypeFacts> parse_machine_type(std::string_view text) {
 
 Result<ProjectFacts> parse_project(std::string_view text) {
   return parse_document<ProjectFacts>(text, [](const JsonView& view) {
-    return ProjectFacts{.name = view.text("name"), .number = view.text("id")};
+    // Its id is not the project's number; the name of its default account begins with that.
+    const std::string account = view.text("defaultServiceAccount");
+    const std::size_t end = account.find_first_not_of("0123456789");
+    const bool has_number = end != std::string::npos && end > 0 && account[end] == '-';
+    return ProjectFacts{.name = view.text("name"),
+                        .number = has_number ? account.substr(0, end) : std::string{}};
   });
 }
 

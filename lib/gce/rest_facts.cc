@@ -99,7 +99,8 @@ class RestFacts final : public CloudFacts {
   }
 
   void fetch_project(Then<ProjectFacts> then) override {
-    get<ProjectFacts>("?fields=name,id", "project", parse_project, std::move(then));
+    get<ProjectFacts>(
+        "?fields=name,defaultServiceAccount", "project", parse_project, std::move(then));
   }
 
   void fetch_region(Then<RegionFacts> then) override {
@@ -164,14 +165,21 @@ class RestFacts final : public CloudFacts {
               .doing = probe.permission,
               .is_write = probe.is_write};
     if (!probe.body.empty()) call.body = [body = probe.body](const std::string&) { return body; };
-    caller_.call(std::move(call), [then = std::move(then)](const Result<std::string>& reply) {
-      if (reply) return then(Done{});
-      // It was allowed to ask, and told that there is no such thing.
-      const ErrorKind kind = reply.error().kind;
-      const bool is_held = kind == ErrorKind::NotFound || kind == ErrorKind::Invalid ||
-                           kind == ErrorKind::Precondition || kind == ErrorKind::AlreadyExists;
-      then(is_held ? Result<Done>(Done{}) : Result<Done>(reply.error()));
-    });
+    caller_.call(
+        std::move(call), [probe, then = std::move(then)](const Result<std::string>& reply) {
+          if (reply && !probe.is_write) return then(Done{});
+          if (reply)
+            return then(Error{
+                ErrorKind::Internal,
+                fmt::format(
+                    "{} {} was accepted, though it names what cannot be", probe.method, probe.path),
+                "ACCEPTED"});
+          // It was allowed to ask, and told that there is no such thing.
+          const ErrorKind kind = reply.error().kind;
+          const bool is_held = kind == ErrorKind::NotFound || kind == ErrorKind::Invalid ||
+                               kind == ErrorKind::Precondition || kind == ErrorKind::AlreadyExists;
+          then(is_held ? Result<Done>(Done{}) : Result<Done>(reply.error()));
+        });
   }
 
   void run() override { http_.run(backoff_.deadline()); }

@@ -337,6 +337,25 @@ TEST_CASE("doctor: the cloud", "[ctl]") {
   SECTION("a quota that the region does not list says nothing") {
     (*facts.cloud.region)->quotas = {};
     CHECK(found(facts).empty());
+    CHECK(found(facts, true) == "quota.unseen info, iam.service_agent_unseen info");
+  }
+  SECTION("a group that was made with another template") {
+    facts.cloud.groups.emplace_back(
+        facts.yaml.config().nodesets.front().name,
+        Group{.name = {"hpc-a"}, .instance_template = "https://x/global/instanceTemplates/old"});
+    CHECK(found(facts) == "template.group warning");
+    facts.cloud.groups.front().second.instance_template =
+        "projects/p/global/instanceTemplates/flex";
+    CHECK(found(facts).empty());
+  }
+  SECTION("a probe that Google took for real") {
+    facts.cloud.probes.emplace_back(Probe{.permission = "compute.resourcePolicies.create"},
+                                    Error{ErrorKind::Internal, "POST /x was accepted", "ACCEPTED"});
+    CHECK(found(facts) == "iam.probe_accepted warning");
+  }
+  SECTION("a key file that only the environment names") {
+    facts.cloud.environment_key = "/root/key.json";
+    CHECK(found(facts) == "credentials.environment warning");
   }
   SECTION("requests") {
     (*facts.cloud.region)->quotas.push_back({"ACTIVE_RESIZE_REQUESTS", 20, 0});

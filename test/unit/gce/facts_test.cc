@@ -67,9 +67,13 @@ TEST_CASE("facts: region, zone, machine type, project, errors of a group", "[gce
   CHECK(machine->accelerators.at(0).type == "nvidia-tesla-a100");
   CHECK(machine->deprecated == "OBSOLETE");
 
-  const auto project = parse_project(R"({"name": "p", "id": "42"})");
+  const auto project = parse_project(R"({"name": "p", "id": "7",
+    "defaultServiceAccount": "42-compute@developer.gserviceaccount.com"})");
   REQUIRE(project);
   CHECK(project->number == "42");
+  const auto custom = parse_project(R"({"name": "p", "defaultServiceAccount": "own@p.iam"})");
+  REQUIRE(custom);
+  CHECK(custom->number.empty());
 
   const auto errors =
       parse_group_errors(R"({"items": [{"error": {"code": "X", "message": "one"}}]})");

@@ -188,6 +188,17 @@ TEST_CASE("chronicle: requeued, and ended before it began", "[sweeper]") {
   CHECK(watch.look() == Texts{"job_started a-0 job=7", "job_ended a-0 job=7 REQUEUED"});
 }
 
+TEST_CASE("chronicle: requeued between two looks, to others' nodes", "[sweeper]") {
+  Watch watch;
+  watch.running_job(7, "a-0");
+  CHECK(watch.look() == Texts{"job_started a-0 job=7"});
+  watch.shot.jobs.items[0].restart_count = 1;
+  watch.shot.jobs.items[0].nodes = {{"login-1"}};
+  CHECK(watch.look() == Texts{"job_ended a-0 job=7 REQUEUED"});
+  CHECK(watch.known.jobs.empty());
+  CHECK(watch.look().empty());
+}
+
 TEST_CASE("chronicle: jobs on others' nodes are none of ours", "[sweeper]") {
   Watch watch;
   Job other = job(9, {{"login-1"}}, std::nullopt);

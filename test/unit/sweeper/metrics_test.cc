@@ -66,6 +66,7 @@ TEST_CASE("metrics: gauges tell the look") {
   CHECK(has(text, "flex_start_leases_ending_soon{nodeset=\"a\"} 1"));
   CHECK(has(text, "flex_start_request_wait_seconds_max{nodeset=\"a\"} 75"));
   CHECK(has(text, "flex_start_nodeset_stopped{nodeset=\"a\"} 1"));
+  CHECK(has(text, "flex_start_nodeset_paused{nodeset=\"a\"} 0"));
   CHECK(has(text, "flex_start_leaked_resources{kind=\"vm\"} 1"));
   CHECK(has(text, "flex_start_leaked_resources{kind=\"group\"} 0"));
   CHECK(has(text, "flex_start_active_requests 1"));

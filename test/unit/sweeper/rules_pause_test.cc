@@ -100,6 +100,18 @@ TEST_CASE("pause: over when it is taken back, with what is still drained") {
   CHECK_FALSE(scene.memory.stopped.contains("a"));
 }
 
+TEST_CASE("pause: goes on while its file cannot be read") {
+  Scene scene;
+  pause(scene);
+  scene.round();
+  drain(scene, "a-[0-7]", kOff);
+  scene.shot.pauses.clear();
+  scene.shot.are_pauses_known = false;
+  CHECK(scene.rounds(3).empty());
+  scene.shot.are_pauses_known = true;
+  CHECK(scene.round() == Texts{"pause UNDRAIN a-[0-7]"});
+}
+
 TEST_CASE("pause: without its file and memory the drained nodes still say so") {
   Scene scene;
   drain(scene, "a-[0-7]", kOff);
