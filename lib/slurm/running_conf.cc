@@ -62,8 +62,6 @@ void read_words(const Conf& conf, Values& values) {
     values["SlurmctldParameters"] = slurm::to_text(conf.slurmctld_params);
   if constexpr (requires { conf.suspend_exc_parts; })
     values["SuspendExcParts"] = slurm::to_text(conf.suspend_exc_parts);
-  if constexpr (requires { conf.slurm_user_name; })
-    values["SlurmUser"] = slurm::to_text(conf.slurm_user_name);
 }
 
 }  // namespace
