@@ -56,14 +56,14 @@ def check_installed(machine):
 
 
 def newer(machine, directory):
-    """The package with a higher version, and a conffile that is not as it was."""
+    """The package with a higher version."""
     deb = next(path for path in sorted(directory.glob(f"{NAME}_*.deb")))
     work = Path("/root/newer")
     machine.run(f"rm -rf {work} && dpkg-deb -R {deb} {work}")
     control = work / "DEBIAN/control"
     text = re.sub(r"^(Version: .*)$", r"\1+1", control.read_text(encoding="utf-8"), flags=re.M)
     control.write_text(text, encoding="utf-8")
-    machine.run(f"dpkg-deb --root-owner-group -b {work} /root/newer.deb && rm -rf {work}")
+    machine.run(f"dpkg-deb -Znone --root-owner-group -b {work} /root/newer.deb && rm -rf {work}")
     return "/root/newer.deb"
 
 
@@ -72,12 +72,13 @@ def check_upgrade(machine, directory):
     yaml = Path("/etc/slurm/flex-start.yaml").read_bytes()
     CONFFILE.write_text(CONFFILE.read_text(encoding="utf-8").replace("weekly", "daily"), encoding="utf-8")
     machine.run("/usr/bin/systemctl disable flex-sweeper")
-    machine.run(f"apt-get install -q -y {newer(machine, directory)}")
+    deb = newer(machine, directory)
+    machine.run(f"apt-get install -q -y {deb}")
     assert "daily" in CONFFILE.read_text(encoding="utf-8")
     assert not WANTS.is_symlink(), "the upgrade has enabled a unit that the admin disabled"
     assert Path("/etc/slurm/flex-start.yaml").read_bytes() == yaml
     machine.run("/usr/bin/systemctl enable flex-sweeper")
-    machine.run(f"apt-get install -q -y --reinstall {newer(machine, directory)}")
+    machine.run(f"apt-get install -q -y --reinstall {deb}")
     assert WANTS.is_symlink(), "the upgrade has disabled the unit"
 
 
