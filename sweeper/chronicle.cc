@@ -420,6 +420,12 @@ class Chronicler {
     events_.push_back(std::move(made));
   }
 
+  /// A job that began and ended between two looks.
+  static bool has_run(std::string_view state) {
+    return state == "COMPLETED" || state == "FAILED" || state == "TIMEOUT" ||
+           state == "OUT_OF_MEMORY";
+  }
+
   void end_jobs() {
     std::unordered_map<JobId, const Job*> jobs;
     for (const Job& job : shot_.jobs.items) jobs[job.id] = &job;
@@ -430,9 +436,13 @@ class Chronicler {
       }
       const auto job = jobs.find(at->first);
       const bool is_requeued = job != jobs.end() && job->second->is_pending;
-      add_ended(at->first,
-                at->second,
-                job == jobs.end() ? "" : (is_requeued ? "REQUEUED" : job_state_text(*job->second)));
+      const std::string_view state =
+          job == jobs.end() ? "" : (is_requeued ? "REQUEUED" : job_state_text(*job->second));
+      if (!at->second.has_started && has_run(state)) {
+        at->second.has_started = true;
+        events_.push_back(job_event("job_started", at->first, at->second));
+      }
+      add_ended(at->first, at->second, state);
       at = known_.jobs.erase(at);
     }
   }

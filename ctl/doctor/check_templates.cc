@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 namespace flex::doctor {
@@ -263,6 +264,17 @@ void check_templates(const Facts& facts, Findings& findings) {
                step.mode.value_or(nodeset.mode),
                yaml_place(facts, fmt::format("nodesets.{}.on_stockout", nodeset.name))});
   }
+}
+
+void check_groups(const Facts& facts, Findings& findings) {
+  if (!facts.yaml.is_good()) return;
+  // With another template there is more to mend first.
+  const bool is_bad = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    const std::string topic = finding.id.substr(0, finding.id.find('.'));
+    return finding.severity != Severity::Note &&
+           (topic == "template" || topic == "machine" || topic == "quota");
+  });
+  if (is_bad) return;
   for (const auto& [name, group] : facts.cloud.groups) {
     for (const NodesetConfig& nodeset : facts.yaml.config().nodesets)
       if (nodeset.name == name) check_group(facts, nodeset, group, findings);

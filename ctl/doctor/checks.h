@@ -27,6 +27,8 @@ void check_region(const Facts& facts, Findings& findings);
 void check_templates(const Facts& facts, Findings& findings);
 void check_machines(const Facts& facts, Findings& findings);
 void check_quotas(const Facts& facts, Findings& findings);
+/// After those.
+void check_groups(const Facts& facts, Findings& findings);
 void check_permissions(const Facts& facts, Findings& findings);
 void check_clock(const Facts& facts, Findings& findings);
 

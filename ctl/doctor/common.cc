@@ -128,6 +128,7 @@ Findings check_all(const Facts& facts) {
                            check_templates,
                            check_machines,
                            check_quotas,
+                           check_groups,
                            check_permissions})
     check(facts, findings);
   return findings;

@@ -51,6 +51,7 @@ TEMPLATES = [
     template("a4x", "a4x-highgpu-4g"),
     template("plain", "n2-standard-4"),
     template("a2", "a2-highgpu-1g"),
+    template("newer"),
 ]
 
 
@@ -150,6 +151,8 @@ MISTAKES = [
     Mistake("too few CPUs", "quota.cpus", "warning", cloud={"quota": {"PREEMPTIBLE_CPUS": 300}}, says="PREEMPTIBLE_CPUS"),
     Mistake("too few CPUs of the family", "quota.cpus", "warning", yaml={"nodesets.gpu.instance_template": "a2"},
             cloud={"quota": {"A2_CPUS": 24, "NVIDIA_A100_GPUS": 8}}, says="A2_CPUS"),
+    Mistake("a group with another template", "template.group", "warning", yaml={"nodesets.gpu.instance_template": "newer"},
+            says="flex-template"),
     # permissions
     denied("compute.instanceGroupManagers.list"),
     denied("compute.instanceGroupManagers.get"),

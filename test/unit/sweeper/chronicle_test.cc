@@ -188,6 +188,17 @@ TEST_CASE("chronicle: requeued, and ended before it began", "[sweeper]") {
   CHECK(watch.look() == Texts{"job_started a-0 job=7", "job_ended a-0 job=7 REQUEUED"});
 }
 
+TEST_CASE("chronicle: a job that ran between two looks", "[sweeper]") {
+  Watch watch;
+  watch.waiting_job(8, "a-1");
+  CHECK(watch.look().empty());
+  Job& job = watch.shot.jobs.items[0];
+  job.is_configuring = job.is_running = false;
+  job.is_finished = true;
+  job.state = JOB_COMPLETE;
+  CHECK(watch.look() == Texts{"job_started a-1 job=8", "job_ended a-1 job=8 COMPLETED"});
+}
+
 TEST_CASE("chronicle: requeued between two looks, to others' nodes", "[sweeper]") {
   Watch watch;
   watch.running_job(7, "a-0");
