@@ -51,7 +51,8 @@ void set_nodes(Event& event, const std::vector<NodeName>& nodes);
 /// The history is kept in two files, of which the older is dropped: so big one may grow.
 inline constexpr std::size_t kMostHistory = std::size_t{16} << 20U;
 
-/// Appends, one write(2) a line, so that several programs may write at the same time. A full file
+/// Appends, one write(2) a line, so that several programs may write at the same time (on NFS, from
+/// one host: two controllers may spoil each other's lines). A full file
 /// becomes "history.jsonl.1". Retry or Denied: what is not written is lost, and that is no failure
 /// of whatever it tells of.
 [[nodiscard]] Result<Done> append_history(const std::string& state_dir,

@@ -367,6 +367,18 @@ def bash_completes_commands_options_and_names(scratch):
 
 
 @in_scratch
+def completion_runs_nothing_of_what_it_offers(scratch):
+    bad = "$(touch ran)"
+    config = site(scratch, requests=[{"name": bad, "state": "ACCEPTED"}, {"name": "j7-x", "state": "ACCEPTED"}])[1]
+    assert flexctl("--config", config, "completion", "requests").stdout == "j7-x\n"
+    script = scratch / "flexctl.bash"
+    # And if a name got there all the same.
+    script.write_text(flexctl("completion", "bash").stdout + f"_flexctl_ask() {{ echo '{bad}' '`touch ran`' '*'; }}\n")
+    offered = completed(script, config, "flexctl cancel ")
+    assert not (scratch / "ran").exists() and "*" in offered, offered
+
+
+@in_scratch
 def zsh_completes_where_it_is_installed(scratch):
     zsh = shutil.which("zsh")
     if zsh is None:
@@ -424,6 +436,7 @@ TESTS = [
     slurm_conf_follows_the_release_and_needs_no_slurm,
     without_slurm_the_other_commands_say_so,
     bash_completes_commands_options_and_names,
+    completion_runs_nothing_of_what_it_offers,
     zsh_completes_where_it_is_installed,
 ]
 

@@ -123,6 +123,26 @@ TEST_CASE("make_directory: makes it once, and not where something else is", "[co
   CHECK_FALSE(make_directory(scratch / "file"));
 }
 
+TEST_CASE("state files: what root makes belongs to the directory's owner", "[core]") {
+  if (::geteuid() != 0) return;
+  constexpr uid_t kOther = 65534;
+  const Scratch scratch;
+  const std::string home = scratch / "home";
+  REQUIRE(make_directory(home));
+  REQUIRE(::chown(home.c_str(), kOther, kOther) == 0);
+  REQUIRE(write_atomically(home + "/file", "x"));
+  REQUIRE(make_directory(home + "/below"));
+  const auto lock = FileLock::acquire(home + "/lock");
+  REQUIRE(lock);
+  for (const char* name : {"/file", "/below", "/lock"}) {
+    struct stat info {};
+
+    REQUIRE(::stat((home + name).c_str(), &info) == 0);
+    CHECK(info.st_uid == kOther);
+    CHECK(info.st_gid == kOther);
+  }
+}
+
 TEST_CASE("FileLock: one at a time, and says whose it is", "[core]") {
   const Scratch scratch;
   const std::string path = scratch / "sweeper.lock";
