@@ -236,7 +236,12 @@ bool Loop::is_in_charge() {
     log_.info(
         "passive",
         {{"why", fmt::format("slurmctld is in charge on {}, not on this host", controller->host)},
-         {"then", "nothing is done here until that changes"}});
+         {"then",
+          controller->is_candidate
+              ? "nothing is done here until that changes"
+              : "nothing is ever done here: this host is none of slurm.conf's SlurmctldHosts, and "
+                "flex-sweeper may be disabled (systemctl disable --now flex-sweeper)"}});
+  is_candidate_ = controller->is_candidate;
   if (status_.state != "passive") forget_looks();
   status_.state = "passive";
   status_.why = fmt::format("slurmctld is in charge on {}", controller->host);
@@ -404,7 +409,10 @@ bool Loop::should_stop() {
 }
 
 Milliseconds Loop::pause() const {
-  const Milliseconds interval = options_.interval.value_or(parts_.config.sweeper.interval);
+  Milliseconds interval = options_.interval.value_or(parts_.config.sweeper.interval);
+  // A thousand VMs need not ask all the time; slurm.conf may change.
+  constexpr Milliseconds kElsewhere = std::chrono::minutes{5};
+  if (!is_candidate_) interval = std::max(interval, kElsewhere);
   return round_pause(interval, status_.failures_in_a_row);
 }
 

@@ -116,6 +116,7 @@ class Loop {
   Historian historian_;
   std::optional<FileLock> lock_{};
   bool has_read_pauses_ = false;
+  bool is_candidate_ = true;  ///< this host may be in charge one day
   bool is_stopping_ = false;
   bool wants_reload_ = false;
 };

@@ -59,21 +59,13 @@ int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
   auto session = open_session(options, log, kRetry);
   if (!session) return kExitUsage;
   const auto controller = session->scheduler->find_controller();
-  if (controller && !controller->is_candidate) {
-    // Not tried again and again: the package is on login nodes and VMs, too, where they share the
-    // controller's configuration.
-    (void)complain(log,
-                   "no_controller",
-                   "this host is none of slurm.conf's SlurmctldHosts: flex-sweeper runs beside "
-                   "slurmctld; systemctl disable flex-sweeper");
-    return kExitUsage;
-  }
-  const bool is_here = controller && controller->is_here;
   auto state_dir = find_state_dir(session->config, *session->scheduler);
-  if (state_dir && is_here && !more.is_dry_run) {
+  if (state_dir && !more.is_dry_run) {
     if (auto made = make_directory(*state_dir); !made) state_dir = made.error();
   }
-  if (!state_dir && !more.is_dry_run) return complain(log, "no_state_dir", state_dir.error().what);
+  // On login nodes and VMs, which share the controller's files, it never has anything to write.
+  const bool is_needed = !more.is_dry_run && (!controller || controller->is_candidate);
+  if (!state_dir && is_needed) return complain(log, "no_state_dir", state_dir.error().what);
   LoopOptions loop_options{.is_dry_run = more.is_dry_run,
                            .rounds = more.is_once ? 1 : more.rounds,
                            .interval = {},
@@ -88,7 +80,7 @@ int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
             std::move(loop_options),
             log};
   // Where another host is in charge the lock is left to its sweeper.
-  if (is_here) {
+  if (controller && controller->is_here) {
     if (auto locked = loop.lock(); !locked)
       return complain(log, "already_running", locked.error().what);
   }

@@ -8,7 +8,8 @@
 #   tools/setup.sh chroot   only what 'make test-slurm-versions' needs outside of its chroots
 set -eu
 
-build="g++ meson ninja-build pkg-config
+# dpkg-dev: by it meson knows where Debian has its libraries, and so where Slurm looks for plugins.
+build="g++ dpkg-dev meson ninja-build pkg-config
   libslurm-dev libcurl4-openssl-dev libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libsystemd-dev
   libcpp-httplib-dev prometheus-cpp-dev zlib1g-dev"
 packages="$build catch2 ccache
@@ -18,7 +19,7 @@ if [ "${1:-}" = check ]; then
 elif [ "${1:-}" = test ]; then
   packages="$packages chromium chromium-driver"
 elif [ "${1:-}" = deb ]; then
-  packages="$build debhelper dpkg-dev lintian python3"
+  packages="$build debhelper lintian python3"
 elif [ "${1:-}" = chroot ]; then
   packages="debootstrap debian-archive-keyring git python3"
 fi

@@ -189,6 +189,23 @@ def test_where_slurmctld_is_not_it_stays_passive(desk):
         child.kill()
 
 
+def test_where_slurmctld_never_is_it_needs_no_directory(desk):
+    """A login node or a VM with the controller's files."""
+    cluster = desk.cluster
+    conf = other_conf(cluster, "elsewhere(203.0.113.1)")
+    config = desk.config("nowhere.yaml", sweeper={"state_dir": str(cluster.dir / "run" / "no" / "such")})
+    log = cluster.dir / "log" / "nowhere.log"
+    child = desk.spawn("--config", config, "--log-file", log, log="nowhere.out", env={"SLURM_CONF": str(conf)})
+    try:
+        cluster.wait_for(lambda: log.exists() and "none of slurm.conf's SlurmctldHosts" in log.read_text(encoding="utf-8"), 20,
+                         "it to say that it is not needed here")
+        assert child.poll() is None
+        child.terminate()
+        assert child.wait(10) == 0
+    finally:
+        child.kill()
+
+
 def test_another_name_for_this_host_is_this_host(desk):
     conf = other_conf(desk.cluster, "elsewhere(127.0.0.1)")
     calls = len(desk.emulator.journal())

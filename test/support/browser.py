@@ -63,7 +63,7 @@ class Browser:
                 raise BrowserError(f"chromedriver did not start: {log.read_text(errors='replace')}")
             time.sleep(0.05)
         self.url = f"http://127.0.0.1:{found[1]}"
-        flags = [*FLAGS, f"--user-data-dir={self.dir / 'profile'}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        flags = [*FLAGS, f"--user-data-dir={self.dir / 'profile'}", "--no-sandbox"]
         made = self._call("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
             "goog:chromeOptions": {"binary": shutil.which("chromium"), "args": flags}}}})
