@@ -19,7 +19,7 @@ if [ "${1:-}" = check ]; then
 elif [ "${1:-}" = test ]; then
   packages="$packages chromium chromium-driver"
 elif [ "${1:-}" = deb ]; then
-  packages="$build debhelper lintian python3"
+  packages="$build build-essential debhelper lintian python3"
 elif [ "${1:-}" = chroot ]; then
   packages="debootstrap debian-archive-keyring git python3"
 fi
