@@ -405,6 +405,7 @@ def completion_runs_nothing_of_what_it_offers(scratch):
 def zsh_completes_where_it_is_installed(scratch):
     zsh = shutil.which("zsh")
     if zsh is None:
+        print("     skipped: there is no zsh here")
         return
     config = site(scratch)[1]
     (scratch / "_flexctl").write_text(flexctl("completion", "zsh").stdout)

@@ -58,13 +58,13 @@ def check_installed(machine):
 def newer(machine, directory):
     """The package with a higher version."""
     deb = next(path for path in sorted(directory.glob(f"{NAME}_*.deb")))
-    work = Path("/root/newer")
+    work = Path("/tmp/newer")
     machine.run(f"rm -rf {work} && dpkg-deb -R {deb} {work}")
     control = work / "DEBIAN/control"
     text = re.sub(r"^(Version: .*)$", r"\1+1", control.read_text(encoding="utf-8"), flags=re.M)
     control.write_text(text, encoding="utf-8")
-    machine.run(f"dpkg-deb -Znone --root-owner-group -b {work} /root/newer.deb && rm -rf {work}")
-    return "/root/newer.deb"
+    machine.run(f"dpkg-deb -Znone --root-owner-group -b {work} /tmp/newer.deb && rm -rf {work}")
+    return "/tmp/newer.deb"
 
 
 def check_upgrade(machine, directory):
