@@ -63,6 +63,19 @@ def count(output, code):
     return (1, 0, 0) if code == 0 else (0, 1, 0)
 
 
+# What names a failure in the output of pytest, of our scripts, and of Catch2 (its place, and what it did not find true).
+FAILURE = re.compile(r"^(?:FAILED|ERROR|FAIL|not ok) .+|^\S+:\d+: FAILED:.*|^Fatal Python error.*|^.*(?:Sanitizer:|killed after).*", re.M)
+
+
+def failures(name, output, most=12):
+    """One line per failure for the end of the run, where it is looked for first: the output above is long."""
+    found = list(dict.fromkeys(match[0].strip() for match in FAILURE.finditer(output)))
+    if not found:
+        found = [line.strip() for line in output.splitlines() if line.strip()][-5:] or ["it printed nothing"]
+    lines = [f"  {name}: {line[:300]}" for line in found[:most]]
+    return lines + ([f"  {name}: and {len(found) - most} more"] if len(found) > most else [])
+
+
 class Progress:
     """How far it is, and how long it will take by the time that each program took the last time in this build directory."""
 
@@ -125,7 +138,8 @@ def run(build, name, cmd, env, timeout, mark):
     finally:
         alarm.cancel()
     if time.monotonic() - started > timeout:
-        print(f"  {name}: killed after {timeout} s")
+        lines.append(f"{name}: killed after {timeout} s\n")
+        print("  " + lines[-1], end="")
     output = "".join(lines)
     counts = count(output, code)
     if counts[1] and not mark:
@@ -140,7 +154,7 @@ def run(build, name, cmd, env, timeout, mark):
         closing = [line for line in lines if line.strip() and not line.startswith("===")]
         if closing:
             print("    " + closing[-1], end="", flush=True)
-    return counts
+    return counts, failures(name, output) if counts[1] else []
 
 
 def main():
@@ -154,6 +168,7 @@ def main():
     build = args.build if args.build.is_absolute() else ROOT / args.build
     wanted = chosen(list(meson_tests(build)), args.suite, args.test)
     total = [0, 0, 0]
+    failed = []
     started = time.monotonic()
     progress = Progress(build, [test for suite in SUITES for test in wanted if test[1] == suite])
     for suite in SUITES:
@@ -167,16 +182,18 @@ def main():
             name, _, cmd, env, timeout = test
             progress.begin(name, jobs)
             begun = time.monotonic()
-            counts = run(build, name, cmd, env, timeout, mark=f"    {name}: " if suite == "cluster" else "")
+            result = run(build, name, cmd, env, timeout, mark=f"    {name}: " if suite == "cluster" else "")
             progress.end(name, time.monotonic() - begun)
-            return counts
+            return result
 
         pool = ThreadPoolExecutor(jobs)
         try:
-            for counts in pool.map(run_one, progress.longest_first(tests) if jobs > 1 else tests):
+            for counts, what in pool.map(run_one, progress.longest_first(tests) if jobs > 1 else tests):
                 total = [a + b for a, b in zip(total, counts)]
+                failed += what
         finally:
             pool.shutdown(cancel_futures=True)
+    print("\n".join(["what failed:"] + failed) if failed else "nothing failed")
     print(f"in {time.monotonic() - started:.0f} s")
     print(f"{total[0]} passed, {total[1]} failed" + (f", {total[2]} skipped" if total[2] else ""))
     return 1 if total[1] or not total[0] else 0
