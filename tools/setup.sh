@@ -51,12 +51,16 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 install() {
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends --no-remove \
       -o Dpkg::Options::=--force-confold -o DPkg::Lock::Timeout=300 "$@"
 }
 # shellcheck disable=SC2086 # a list of words on purpose
 if ! install $missing >"$log" 2>&1 </dev/null; then
   cat "$log" >&2
+  # SchedMD's own packages conflict with Debian's: whatever is there stays.
+  if grep -q 'Packages need to be removed' "$log"; then
+    echo "setup: other packages would have to go, most likely another Slurm's: use a machine, or a chroot, of its own" >&2
+  fi
   echo "setup: apt-get failed; the packages needed are:$missing" >&2
   exit 1
 fi
