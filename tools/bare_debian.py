@@ -2,9 +2,12 @@
 """A bare Debian in a directory, in which to run commands as root.
 
 It is made by debootstrap from the mirror that this machine's apt uses, kept as a tar file, and unpacked anew for each
-run. What runs in it has its own mounts and process numbers, so nothing of it is left, however it ends.
+run. What runs in it has its own mounts and process numbers and ends with this process, however that ends; a directory
+that a killed one has left is removed by the next.
 """
 import contextlib
+import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -20,7 +23,9 @@ MONTH = 30 * 86400
 ENV = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
        "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": "locale",
        **{key: value for key, value in os.environ.items() if key.lower() in ("http_proxy", "https_proxy", "no_proxy")}}
-NEEDED = ("debootstrap", "unshare")
+# The end of the name of a directory that is unpacked.
+TREE = ".tree"
+NEEDED = ("debootstrap", "setpriv", "unshare")
 # Not exec'd: this shell is init to what runs below it, and takes in the orphans. The directory is made a mount of its own
 # so that none of those below it can be seen from outside, even where "/" is no mount that could be made private.
 MOUNT_AND_RUN = """
@@ -38,12 +43,23 @@ class Impossible(Exception):
 
 def namespace():
     """unshare with what works here: in a chroot, "/" is no mount and cannot be made private."""
-    base = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    base = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     for more in ([], ["--propagation", "unchanged"]):
         tried = subprocess.run([*base, *more, "true"], capture_output=True, text=True, check=False)
         if tried.returncode == 0:
             return [*base, *more]
     raise Impossible(f"no namespaces of our own: {tried.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def locked(path, more=0):
+    """A file, made if need be, or a directory, for this process alone."""
+    handle = os.open(path, os.O_RDONLY | (0 if path.is_dir() else os.O_CREAT), 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | more)
+        yield
+    finally:
+        os.close(handle)
 
 
 def remove(directory, say=print):
@@ -142,7 +158,9 @@ class BareDebian:
         self.suite, self.log, self.say = suite, log, say
         self.directory, self.mirror = args.directory, args.mirror
         self.packages = packages
-        self.tar = self.directory / (f"{suite}-more.tar" if packages else f"{suite}.tar")
+        # Other packages, or another mirror: another tar file.
+        kind = hashlib.sha256(" ".join([self.mirror, *packages]).encode()).hexdigest()[:8]
+        self.tar = self.directory / f"{suite}-{kind}.tar"
         self.namespace = namespace()
         self.root = None
         self._stack = contextlib.ExitStack()
@@ -161,12 +179,22 @@ class BareDebian:
 
     @contextlib.contextmanager
     def _tree(self):
-        directory = Path(tempfile.mkdtemp(prefix=f"{self.suite}-", dir=self.directory))
-        directory.chmod(0o755)
-        try:
+        with contextlib.ExitStack() as stack:
+            # Nobody removes a directory between its making and its locking.
+            with locked(self.directory / "lock"):
+                self._remove_left_over()
+                directory = Path(tempfile.mkdtemp(prefix=f"{self.suite}-", suffix=TREE, dir=self.directory))
+                directory.chmod(0o755)
+                stack.callback(remove, directory, self.say)
+                stack.enter_context(locked(directory))
             yield directory
-        finally:
-            remove(directory, self.say)
+
+    def _remove_left_over(self):
+        """What a killed process has left: nobody holds it any more."""
+        for directory in self.directory.glob(f"*{TREE}"):
+            with contextlib.suppress(BlockingIOError), locked(directory, fcntl.LOCK_NB):
+                self.say(f"removing {directory}, which was left over")
+                remove(directory, self.say)
 
     def _make_tar(self, scratch):
         if self.tar.exists() and time.time() - self.tar.stat().st_mtime < MONTH:
