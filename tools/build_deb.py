@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds the Debian packages of this checkout, for the Debian that it runs on, into build-deb/.
+"""Builds the Debian packages of this checkout, for the Debian that it runs on, into build-deb/. lintian must have nothing to say.
 
 What dpkg-buildpackage does, it does on a copy of the checkout.
 """
@@ -46,6 +46,16 @@ def build(tree, log_file, args):
         return process.wait()
 
 
+def lint(target):
+    """True if lintian finds neither an error nor a warning."""
+    say("lintian")
+    changes = sorted(target.glob("*.changes"))
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on=error,warning", *map(str, changes)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print("".join(f"  {line}\n" for line in done.stdout.splitlines() if line), end="", flush=True)
+    return bool(changes) and done.returncode == 0
+
+
 def collect(directory, target):
     """Packages and .changes; the old ones go first, so that a name with * means the new ones."""
     kept = (".deb", ".changes", ".buildinfo")
@@ -81,6 +91,8 @@ def main():
         sys.exit(f"deb: dpkg-buildpackage ended with {code}; all of it is in {log}")
     collect(place, args.output)
     shutil.rmtree(place)
+    if not lint(args.output):
+        sys.exit("deb: lintian does not like them")
     say(f"done in {time.monotonic() - started:.0f} s")
 
 
