@@ -144,6 +144,18 @@ void drain_again(Round& round) {
   }
 }
 
+/// An admin who wants a static node's VM gone drains the node and powers it down, which takes the
+/// drain away: without it the node would be asked for again. So it is known while it is there.
+void remember_drains(Round& round) {
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (!node.is_static || node.node == nullptr || !is_up(*node.node)) continue;
+    if (is_set_aside(round, node))
+      round.memory.drains[node.name] = node.node->reason;
+    else if (!is_draining(*node.node))
+      round.memory.drains.erase(node.name);
+  }
+}
+
 /// No group of the nodeset is listed at all, though the node had a VM in one: rather a wrong
 /// project or region than the truth.
 bool has_no_group(const Round& round, const NodePicture& node) {
@@ -195,6 +207,7 @@ void unbacked_node(Round& round) {
   }
   revive(round);
   drain_again(round);
+  remember_drains(round);
 }
 
 }  // namespace flex

@@ -332,8 +332,23 @@ def static_node_comes_back_after(what, node):
     return scene
 
 
-def power_down(stage, node):
-    stage.cluster.scontrol("update", f"nodename={node}", "state=power_down", "reason=admin")
+def static_node_out_of_service(stage):
+    """Drained and powered down, it stays so, though slurmctld forgets the drain; undrained, it comes back."""
+    yield until(lambda now: "statics up" in stage.marks and now.is_up("fixed-2"), 90, "fixed-2 to be up")
+    stage.cluster.scontrol("update", "nodename=fixed-2", "state=drain", "reason=new_memory")
+    yield pause(3)
+    power_down(stage, "fixed-2", reason="new_memory")
+    yield until(lambda now: now.is_off("fixed-2") and "fixed-2" not in now.vms and "DRAIN" in now.words("fixed-2"), 60,
+                "fixed-2 to be off and drained")
+    yield pause(5)
+    assert "POWERED_DOWN" in stage.now.words("fixed-2") and "new_memory" in stage.now.reason("fixed-2")
+    assert len(stage.inserts("fixed-2")) == 1
+    stage.cluster.scontrol("update", "nodename=fixed-2", "state=undrain")
+    yield until(lambda now: now.is_up("fixed-2"), 60, "fixed-2 to come back")
+
+
+def power_down(stage, node, reason="admin"):
+    stage.cluster.scontrol("update", f"nodename={node}", "state=power_down", f"reason={reason}")
 
 
 def static_lease_that_ends(stage):
@@ -391,6 +406,7 @@ SCENES = {
     "static vm lost": static_node_comes_back_after(
         lambda stage, node: stage.emulator.kill_instance(node), "fixed-0"),
     "static powered down": static_node_comes_back_after(power_down, "fixed-1"),
+    "static out of service": static_node_out_of_service,
     "static lease end": static_lease_that_ends,
     "empty group": empty_group,
     "finished request": finished_requests,

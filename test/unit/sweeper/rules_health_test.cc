@@ -206,3 +206,54 @@ TEST_CASE("unhealthy_node: what is remembered of nodes that are gone is forgotte
   ward.round();
   CHECK(ward.memory.repairs.empty());
 }
+
+TEST_CASE("unbacked_node: an admin's drain outlives the power-down") {
+  Scene scene;
+  scene.owned();
+  scene.make_static("a-0");
+  scene.state("a-0", kIdle | NODE_STATE_DRAIN);
+  scene.node("a-0").reason = "bad fan";
+  CHECK(scene.rounds(2) == Texts{"unbacked_node POWER_DOWN_FORCE a-0"});
+  scene.state("a-0", kGoing);
+  CHECK(scene.round().empty());
+  scene.state("a-0", kOff);
+  CHECK(scene.round() == Texts{"unbacked_node DRAIN a-0"});
+  CHECK(std::get<UpdateNodes>(scene.actions.front().what).reason == "bad fan");
+  scene.state("a-0", kOff | NODE_STATE_DRAIN);
+  CHECK(scene.rounds(3).empty());
+  CHECK(scene.memory.drains.empty());
+}
+
+TEST_CASE("unbacked_node: a static node that an admin drains and powers down stays drained") {
+  Scene scene;
+  scene.make_static("a-0");
+  scene.vms("a-0");
+  scene.state("a-0", kIdle | NODE_STATE_DRAIN);
+  scene.node("a-0").reason = "bad fan";
+  CHECK(scene.rounds(5).empty());
+  scene.state("a-0", kGoing);  // which takes the drain away
+  CHECK(scene.round().empty());
+  scene.no_vms();
+  scene.state("a-0", kOff);
+  CHECK(scene.round() == Texts{"unbacked_node DRAIN a-0"});
+  CHECK(std::get<UpdateNodes>(scene.actions.front().what).reason == "bad fan");
+  scene.state("a-0", kOff | NODE_STATE_DRAIN);
+  CHECK(scene.rounds(3).empty());
+  scene.state("a-0", kOff);
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+}
+
+TEST_CASE("unbacked_node: a static node that was undrained while it was up is asked for again") {
+  Scene scene;
+  scene.make_static("a-0");
+  scene.vms("a-0");
+  scene.state("a-0", kIdle | NODE_STATE_DRAIN);
+  scene.node("a-0").reason = "bad fan";
+  scene.rounds(3);
+  scene.state("a-0", kIdle);
+  CHECK(scene.round().empty());
+  CHECK(scene.memory.drains.empty());
+  scene.no_vms();
+  scene.state("a-0", kOff);
+  CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
+}

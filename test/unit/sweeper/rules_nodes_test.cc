@@ -422,23 +422,6 @@ TEST_CASE("unbacked_node: without any group of the nodeset it looks for longer")
   CHECK(scene.round().size() == 3);
 }
 
-TEST_CASE("unbacked_node: an admin's drain outlives the power-down") {
-  Scene scene;
-  scene.owned();
-  scene.make_static("a-0");
-  scene.state("a-0", kIdle | NODE_STATE_DRAIN);
-  scene.node("a-0").reason = "bad fan";
-  CHECK(scene.rounds(2) == Texts{"unbacked_node POWER_DOWN_FORCE a-0"});
-  scene.state("a-0", kGoing);
-  CHECK(scene.round().empty());
-  scene.state("a-0", kOff);
-  CHECK(scene.round() == Texts{"unbacked_node DRAIN a-0"});
-  CHECK(std::get<UpdateNodes>(scene.actions.front().what).reason == "bad fan");
-  scene.state("a-0", kOff | NODE_STATE_DRAIN);
-  CHECK(scene.rounds(3).empty());
-  CHECK(scene.memory.drains.empty());
-}
-
 TEST_CASE("boot_timeout: a VM that never starts has twice the time") {
   Scene scene;
   scene.set().boot_timeout = Seconds{60};
