@@ -16,6 +16,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -55,16 +56,34 @@ int complain(const Log& log, std::string_view event, const std::string& why) {
   return kExitFailed;
 }
 
+/// Everybody else is refused by slurmctld, and cannot write where it keeps its state. Empty: it is
+/// SlurmUser, or root.
+std::string why_not_this_user() {
+  const auto wanted = slurm_user_id();
+  const uid_t user = ::geteuid();
+  if (!wanted || user == *wanted || user == 0) return {};
+  return fmt::format(
+      "it runs as user {}, and SlurmUser of slurm.conf is user {}: run it as that one (under "
+      "systemd: systemctl edit flex-sweeper, and the two lines [Service] and User={})",
+      user,
+      *wanted,
+      *wanted);
+}
+
 int sweep(const Options& options, const SweeperOptions& more, const Log& log) {
   auto session = open_session(options, log, kRetry);
   if (!session) return kExitUsage;
   const auto controller = session->scheduler->find_controller();
+  // On login nodes and VMs, which share the controller's files, it never has anything to write.
+  const bool is_needed = !more.is_dry_run && (!controller || controller->is_candidate);
+  if (const std::string why = why_not_this_user(); is_needed && !why.empty()) {
+    complain(log, "wrong_user", why);
+    return kExitUsage;
+  }
   auto state_dir = find_state_dir(session->config, *session->scheduler);
   if (state_dir && !more.is_dry_run) {
     if (auto made = make_directory(*state_dir); !made) state_dir = made.error();
   }
-  // On login nodes and VMs, which share the controller's files, it never has anything to write.
-  const bool is_needed = !more.is_dry_run && (!controller || controller->is_candidate);
   if (!state_dir && is_needed) return complain(log, "no_state_dir", state_dir.error().what);
   LoopOptions loop_options{.is_dry_run = more.is_dry_run,
                            .rounds = more.is_once ? 1 : more.rounds,

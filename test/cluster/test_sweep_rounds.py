@@ -156,6 +156,9 @@ def test_a_job_that_has_waited_too_long_is_requeued(desk, jobs):
 
 # Without doing anything
 
+HISTORY = "history.jsonl"  # flex-resume writes to it, too
+
+
 def files(desk):
     return {path.name: path.read_bytes() for path in desk.cluster.sweeper_dir.iterdir() if path.is_file()}
 
@@ -174,8 +177,9 @@ def test_dry_run_says_what_it_would_do_and_does_nothing(desk, jobs):
     now = desk.now
     assert now.queued("dry-0") == name
     assert now.words("dry-0") == before.words("dry-0")
-    assert not [call for call in desk.emulator.journal(seen) if is_write(call)]
-    assert files(desk) == kept
+    # The requeued job's turn may come at any time, and flex-resume with it.
+    assert not [call for call in desk.emulator.journal(seen) if is_write(call) and "back-0" not in str(call["body"])]
+    assert {**files(desk), HISTORY: b""} == {**kept, HISTORY: b""}
     desk.rounds(lambda now: not now.active("dry-0"), most=2)
 
 
@@ -218,7 +222,7 @@ def test_flex_resume_that_comes_second_leaves_the_served_request_alone(desk):
     def resumes():
         return [pid for pid in desk.cluster.sandbox.processes() if "real/flex-resume" in procs.describe(pid)]
 
-    desk.emulator.fault(GROUP, "latency", ms=5000)
+    desk.emulator.fault(GROUP, "latency", ms=12000)
     job = desk.submit("race", "-N2")
     desk.wait(lambda now: desk.emulator.faults()[0]["hits"], 30, "flex-resume to wait for its first write")
     late = resumes()
@@ -227,8 +231,8 @@ def test_flex_resume_that_comes_second_leaves_the_served_request_alone(desk):
     first = inserts()
     assert len(first) == 1
     desk.cluster.wait_for(lambda: [call for call in desk.emulator.calls(GROUP)
-                                   if call["ended"] - call["started"] > 4], 20, "flex-resume to go on")
-    desk.cluster.wait_for(lambda: not set(late) & set(resumes()), 5, "flex-resume to end")
+                                   if call["ended"] - call["started"] > 10], 40, "flex-resume to go on")
+    desk.cluster.wait_for(lambda: not set(late) & set(resumes()), 30, "flex-resume to end")
     assert {body["name"] for body in inserts()} == {first[0]["name"]}
     desk.cluster.scancel(job)
 
@@ -239,3 +243,11 @@ def test_bad_usage_and_bad_config_end_with_2(desk, options):
     done = desk.run("--once", *options)
     assert done.returncode == 2, done.stderr
     assert done.stderr.strip()
+
+
+def test_another_user_than_slurm_s_ends_with_2_and_is_told_what_to_do(desk):
+    conf = desk.cluster.sandbox.write(
+        "etc/of-root.conf", re.sub(r"(?m)^SlurmUser=.*", "SlurmUser=root", (desk.cluster.dir / "etc" / "slurm.conf").read_text()))
+    done = desk.run("--once", "--config", desk.cluster.dir / "etc" / "flex-start.yaml", env={"SLURM_CONF": str(conf)}, timeout=120)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert "SlurmUser" in done.stderr and "User=0" in done.stderr, done.stderr
