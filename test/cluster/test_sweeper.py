@@ -166,7 +166,8 @@ def test_a_day_of_rounds_takes_few_calls_and_no_more_memory(still):
     assert all(calls.pop(method, 0) <= 1 for method in once), calls
     assert set(calls) <= {"regionInstanceGroupManagers.list", "regionInstanceGroupManagers.listManagedInstances",
                           "regionInstanceGroupManagerResizeRequests.list"}, calls
-    assert sum(calls.values()) <= still.ROUNDS * (1 + 2 * groups), calls
+    # A call that a busy machine does not answer in time is made again.
+    assert sum(calls.values()) <= still.ROUNDS * (1 + 2 * groups) * 1.01, calls
     assert sum(calls.values()) >= still.ROUNDS, calls
     settled = [size for number, size in still.sizes if number >= still.SETTLED]
     assert len(settled) >= 5, still.sizes

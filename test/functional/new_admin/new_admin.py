@@ -26,9 +26,9 @@ class NewAdmin:
         self.job = 0
 
     def do(self, step, language="sh", number=0, user="root"):
-        """A block of README, as it is but for the words in capitals."""
+        """A block of README, as it is but for the words in capitals, under a hardened machine's umask."""
         command = readme.fill(self.steps[step].block(language, number))
-        return self.machine.run(command, user)
+        return self.machine.run(("umask 027\n" if user == "root" else "") + command, user)
 
     # What happens, in this order
 
@@ -61,6 +61,7 @@ class NewAdmin:
         line = 1 + text[:text.index("instance_template:")].count("\n")
         assert f"{YAML}:{line}" in said and "instance_template" in said, said
         YAML.write_text(text, encoding="utf-8")
+        YAML.chmod(0o640)  # with that umask
 
     def doctor_says_what_slurm_conf_lacks(self):
         said = self.machine.run("flexctl doctor", code=2)
