@@ -243,6 +243,9 @@ class HttpServer::Impl {
   }
 
   httplib::Server::HandlerResponse admit(const Request& request, Response& response) {
+    // A text is served whole: httplib would make each of thousands of ranges a part of its own, in
+    // memory. It has read the header before anybody was asked.
+    const_cast<Request&>(request).ranges.clear();
     const Verdict verdict = judge({.method = request.method,
                                    .path = request.path,
                                    .host = request.get_header_value("Host"),

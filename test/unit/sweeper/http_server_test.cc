@@ -84,6 +84,22 @@ TEST_CASE("http server: serves what was published last") {
   CHECK_THAT(head, !ContainsSubstring("m 2"));
 }
 
+TEST_CASE("http server: however many ranges are asked for, the text is served once") {
+  Served served;
+  served.keep_up();
+  served.server.publish({.status = "", .metrics = "m 1\n", .health = {}});
+  std::string ranges = "0-3";
+  for (int i = 1; i < 2000; ++i) ranges += ",0-3";
+  for (const std::string& range : {std::string("0-0"), ranges}) {
+    const std::string answer =
+        ask(served.port(),
+            "GET /metrics HTTP/1.1\r\nHost: localhost\r\nRange: bytes=" + range + "\r\n\r\n");
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 200"));
+    CHECK_THAT(answer, EndsWith("\r\n\r\nm 1\n"));
+    CHECK(answer.size() < 2000);
+  }
+}
+
 TEST_CASE("http server: a port that is taken is tried again, and told once") {
   Served first;
   first.keep_up();
