@@ -224,9 +224,10 @@ void Metrics::note_event(const Event& event) {
   }
   impl_->events.Add({{"program", program}, {"what", one_of(kEvents, event.what)}}).Increment();
   if (event.what != "asked") return;
-  // flex-resume knows the moment; the look would find it later.
+  // flex-resume knows the moment; the look would find it later. It is run again while a node waits,
+  // to keep it from ResumeTimeout: only the first time counts, even if nobody knows when that was.
   if (const auto nodes = expand_hostlist(event.nodes)) {
-    for (const NodeName& node : *nodes) impl_->coming.insert_or_assign(node, event.when);
+    for (const NodeName& node : *nodes) impl_->coming.try_emplace(node, event.when);
   }
 }
 

@@ -142,6 +142,26 @@ TEST_CASE("metrics: from slurmctld's wish to the node that is up") {
   CHECK(has(text, "flex_start_resume_to_up_seconds_sum{nodeset=\"a\"} 210"));
 }
 
+TEST_CASE("metrics: a node that is asked for again has waited since the first time") {
+  Meter meter;
+  meter.scene.state("a-0", kComing);
+  meter.look();  // since when, nobody knows
+  Event asked = event("flex-resume", "asked");
+  asked.nodes = "a-1";
+  asked.when = meter.scene.shot.now;
+  meter.metrics.note_event(asked);
+  meter.scene.state("a-1", kComingForJob);
+  meter.look(Seconds{3600});
+  asked.nodes = "a-[0-1]";
+  asked.when = meter.scene.shot.now;
+  meter.metrics.note_event(asked);
+  meter.scene.vms("a-[0-1]");
+  meter.scene.state("a-[0-1]", kIdle);
+  const std::string text = meter.look(Seconds{100});
+  CHECK(has(text, "flex_start_resume_to_up_seconds_count{nodeset=\"a\"} 1"));
+  CHECK(has(text, "flex_start_resume_to_up_seconds_sum{nodeset=\"a\"} 3700"));
+}
+
 TEST_CASE("metrics: calls of all programs, actions and events") {
   Meter meter;
   meter.metrics.note_call({.method = "a.list", .status = 200, .took = Milliseconds{300}});
