@@ -189,6 +189,8 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
               .served = {},
               .tell =
                   [this](std::vector<Event> events) {
+                    // Not from the history: a disk that is full is no reason to count less.
+                    for (const Event& event : events) metrics_.note_action(event);
                     if (lock_) historian_.tell(std::move(events));
                   }};
   const ActReport acted = act(actor, actions);

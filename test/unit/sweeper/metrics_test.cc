@@ -168,12 +168,18 @@ TEST_CASE("metrics: calls of all programs, actions and events") {
   meter.metrics.note_call(
       {.method = "a.list", .status = 200, .took = Milliseconds{1}, .is_retry = true});
   Event calls = event("flex-resume", "calls");
-  calls.more = {{"a.list 200", "3"}, {"b.insert 409", "1"}, {"retries", "2"}, {"ms", "9"}};
+  calls.more = {{"a.list 200", "3"},
+                {"b.insert 409", "1"},
+                {"j7-9f\"} 200", "1"},
+                {"retries", "2"},
+                {"ms", "9"}};
   meter.metrics.note_event(calls);
   Event action = event("flex-sweeper", "delete_instances");
   action.rule = "orphan_instance";
   action.more = {{"result", "failed"}};
-  meter.metrics.note_event(action);
+  meter.metrics.note_action(action);
+  meter.metrics.note_action(event("flex-sweeper", "given_back"));
+  meter.metrics.note_event(action);  // it is in the history, too
   meter.metrics.note_event(event("flex-suspend", "suspend"));
   meter.metrics.note_event(event("somebody", "something"));
   meter.metrics.note_round("complete", Milliseconds{1200});
@@ -182,6 +188,7 @@ TEST_CASE("metrics: calls of all programs, actions and events") {
   CHECK(has(text, start + "a.list\",program=\"flex-sweeper\",status=\"200\"} 2"));
   CHECK(has(text, start + "a.list\",program=\"flex-resume\",status=\"200\"} 3"));
   CHECK(has(text, start + "b.insert\",program=\"flex-resume\",status=\"409\"} 1"));
+  CHECK(has(text, start + "other\",program=\"flex-resume\",status=\"200\"} 1"));
   CHECK(has(text, "flex_start_api_retries_total{program=\"flex-resume\"} 2"));
   CHECK(has(text, "flex_start_api_retries_total{program=\"flex-sweeper\"} 1"));
   CHECK(has(text, "flex_start_api_call_duration_seconds_count{method=\"a.list\"} 2"));
