@@ -157,6 +157,7 @@ struct Metrics::Impl {
         .Increment(n);
   }
 
+  void begin(const Config& config);
   void look_at(const SweptGroup& group, const ResizeRequest& request, TimePoint now);
   void look_at(const NodePicture& node, const std::string& nodeset, TimePoint now);
   void count_error(Counters& counters, const std::string& nodeset, const ProviderError& error);
@@ -170,6 +171,16 @@ void Metrics::Impl::count_error(Counters& counters,
             {"kind", std::string(to_string(to_error(error).kind))},
             {"code", label_of(error.code, codes, is_in_code)}})
       .Increment();
+}
+
+/// What has not happened yet is 0 and not unknown: a rise from nothing is none for Prometheus.
+void Metrics::Impl::begin(const Config& config) {
+  for (const NodesetConfig& set : config.nodesets) {
+    const prometheus::Labels labels{{"nodeset", set.name}};
+    created.Add(labels);
+    queue_wait.Add(labels, wait_buckets());
+    boot_time.Add(labels, wait_buckets());
+  }
 }
 
 /// At the first look everything is old.
@@ -206,7 +217,10 @@ void Metrics::Impl::look_at(const NodePicture& node, const std::string& nodeset,
   coming.erase(began);
 }
 
-Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
+  for (const std::string_view result : {"complete", "failed", "incomplete", "passive"})
+    impl_->rounds.Add({{"result", std::string(result)}});
+}
 
 Metrics::~Metrics() = default;
 
@@ -251,6 +265,7 @@ void Metrics::forget_looks() {
 }
 
 void Metrics::note_look(const Config& config, const Snapshot& shot) {
+  impl_->begin(config);
   std::set<std::string> listed;
   for (const SweptGroup& group : shot.groups) {
     for (const ResizeRequest& request : group.requests) {

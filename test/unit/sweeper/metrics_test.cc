@@ -83,6 +83,16 @@ TEST_CASE("metrics: a nodeset that is gone is told no longer") {
   CHECK_THAT(text, ContainsSubstring("flex_start_nodes{nodeset=\"b\""));
 }
 
+TEST_CASE("metrics: what has not happened yet is 0 for each nodeset") {
+  Meter meter;
+  const std::string text = meter.look();
+  CHECK(has(text, "flex_start_requests_created_total{nodeset=\"a\"} 0"));
+  CHECK(has(text, "flex_start_queue_wait_seconds_count{nodeset=\"a\"} 0"));
+  CHECK(has(text, "flex_start_queue_wait_seconds_bucket{nodeset=\"a\",le=\"3600\"} 0"));
+  CHECK(has(text, "flex_start_resume_to_up_seconds_count{nodeset=\"a\"} 0"));
+  CHECK(has(text, "flex_start_rounds_total{result=\"failed\"} 0"));
+}
+
 TEST_CASE("metrics: a request's life is counted once, and what was over before us is not") {
   Meter meter;
   meter.scene.asked(5, "a-5", RequestState::Succeeded);
