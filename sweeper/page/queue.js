@@ -4,21 +4,25 @@
 const FEW = 40;
 const STATE_WORDS = {
   CREATING: ["being asked", ""], ACCEPTED: ["queued", "warn"], PROVISIONING: ["VMs are coming", "good"],
-  FAILED: ["failed", "bad"], TURN: ["waits its turn", "warn"], UNKNOWN: ["unknown", ""],
+  FAILED: ["failed", "bad"], UNKNOWN: ["unknown", ""],
+  // What a job waits for that has no request in the queue.
+  queued: ["queued", "warn"], turn: ["waits its turn", "warn"], retry: ["asked for again", "warn"], creating: ["VMs are coming", "good"],
+  booting: ["VMs boot", "good"],
 };
 
 /** One row per request that matters, and per job that waits without one; longest waiting first. */
 function queueRows(status) {
   const waiting = listOf(status.jobs).filter((job) => job.state === "waiting");
+  const hasNone = (job) => !job.phase || job.phase === "retry" || job.phase === "turn";
   const requests = listOf(status.requests).filter((request) =>
-    isActive(request) || (request.state === "FAILED" && (request.retry_at || waiting.some((job) => job.id === request.job))));
+    isActive(request) || (request.state === "FAILED" && (request.retry_at || waiting.some((job) => job.id === request.job && hasNone(job)))));
   const rows = requests.map((request) => ({
     request, state: request.state, nodes: request.nodes, n: request.n, nodeset: request.nodeset, since: request.created,
-    jobs: waiting.filter((job) => job.request === request.name || job.id === request.job),
+    jobs: waiting.filter((job) => job.request === request.name || (job.id === request.job && (isActive(request) || hasNone(job)))),
   }));
   const served = new Set(rows.flatMap((row) => row.jobs));
   const alone = waiting.filter((job) => !served.has(job)).map((job) => ({
-    request: null, state: job.request ? "UNKNOWN" : "TURN", nodes: job.nodes, n: job.n, nodeset: job.nodeset, since: job.since, jobs: [job],
+    request: null, state: job.phase || "turn", nodes: job.nodes, n: job.n, nodeset: job.nodeset, since: job.since, jobs: [job],
   }));
   return [...rows, ...alone].sort((left, right) => (left.since || "~").localeCompare(right.since || "~"));
 }
@@ -40,7 +44,8 @@ function reasonCell({request, jobs}) {
   return [estimate, request.reason ? el("code", {}, request.reason) : null, request.message ? el("small", {class: "clamp", title: request.message}, request.message) : null];
 }
 
-function thenCell({request}) {
+function thenCell({request, jobs, state}) {
+  if (!request && state === "retry") return ["again ", timeOf(jobs[0].retry_at), el("small", {}, running(jobs[0].retry_at, "in"))];
   if (request && request.retry_at) return ["again ", timeOf(request.retry_at), el("small", {}, running(request.retry_at, "in"))];
   if (request && request.gives_up) return ["gives up ", timeOf(request.gives_up), el("small", {}, running(request.gives_up, "in"))];
   return request && isActive(request) ? [el("span", {class: "muted"}, "waits on")] : [];

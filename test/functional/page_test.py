@@ -135,6 +135,15 @@ def it_shows_nodesets_queue_timeline_and_actions():
     assert not WINDOW.js("return document.querySelector('#alerts p');")
 
 
+def jobs_without_a_request_in_the_queue_say_what_they_wait_for():
+    show(fixtures.served)
+    rows = WINDOW.js("return [...document.querySelectorAll('#queue tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' '));")
+    assert len(rows) == 3, rows
+    for row, name, words in zip(rows, ("102 finetune", "103 eval", "104 bulk"), ("VMs boot", "asked for again", "VMs are coming")):
+        assert name in row and words in row, rows
+    assert re.search(r"again \d\d:\d\d ?in 2 min", rows[1]), rows[1]
+
+
 def bars_are_where_the_times_are():
     show(fixtures.small)
     WINDOW.js("document.getElementById('timeline-span').value = 'all'; document.getElementById('timeline-span')"
@@ -333,7 +342,8 @@ if browser.why_missing():
 SERVER = Sweeper()
 with browser.Browser(*DESK) as WINDOW:
     CODE = plain_tests.run([
-        it_shows_nodesets_queue_timeline_and_actions, bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
+        it_shows_nodesets_queue_timeline_and_actions, jobs_without_a_request_in_the_queue_say_what_they_wait_for,
+        bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
         an_empty_cluster_says_so, trouble_is_loud, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
         it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, a_phone_needs_no_scrolling_sideways,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,

@@ -189,11 +189,47 @@ TEST_CASE("status: jobs that wait come first, with our note; others' words stay 
                         {"since", "2027-01-15T07:59:00Z"},
                         {"time_limit_seconds", 14400},
                         {"ends", ""},
-                        {"note", "waiting for 2 VMs"}});
+                        {"note", "waiting for 2 VMs"},
+                        {"phase", "queued"}});
   CHECK(jobs[1]["state"] == "running");
   CHECK(jobs[1]["since"] == "2027-01-15T07:50:00Z");
   CHECK(jobs[1]["ends"] == "2027-01-15T09:00:00Z");
   CHECK(jobs[1]["user"] == "0");
+}
+
+TEST_CASE("status: a job that waits says what for", "[sweeper]") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  const auto phase = [&] { return status_of(scene)["jobs"][0]["phase"].get<std::string>(); };
+  CHECK(phase() == "turn");
+  scene.memory.retries[{"a-0"}] = {
+      .attempts = 1, .refusals = 0, .next = scene.shot.now + minutes{2}, .why = "no"};
+  CHECK(phase() == "retry");
+  CHECK(status_of(scene)["jobs"][0]["retry_at"] == "2027-01-15T08:02:00Z");
+  scene.asked(7, "a-[0-1]");
+  CHECK(phase() == "queued");
+  CHECK_FALSE(status_of(scene)["jobs"][0].contains("retry_at"));
+  scene.owned().requests[0].state = RequestState::Provisioning;
+  CHECK(phase() == "creating");
+  scene.owned().requests[0].state = RequestState::Succeeded;
+  scene.vms("a-[0-1]");
+  CHECK(phase() == "booting");
+  // The node that has come least far counts.
+  std::erase_if(scene.owned().instances,
+                [](const Instance& known) { return known.name.text == "a-1"; });
+  scene.memory.retries.clear();
+  CHECK(phase() == "turn");
+  scene.running_job(8, "a-2");
+  CHECK_FALSE(status_of(scene)["jobs"][1].contains("phase"));
+}
+
+TEST_CASE("status: VMs that are asked for without a request are being made", "[sweeper]") {
+  Scene scene;
+  scene.set().mode = Mode::Individual;
+  scene.owned().group.kind = GroupKind::Individual;
+  scene.waiting_job(7, "a-0");
+  scene.owned().instances.push_back(queued({"a-0"}));
+  CHECK(status_of(scene)["jobs"][0]["phase"] == "creating");
 }
 
 TEST_CASE("status: where it is served, and what leaks", "[sweeper]") {
