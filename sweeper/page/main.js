@@ -10,6 +10,7 @@ let failures = 0;
 let awaySince = 0;
 let nextTry = 0;
 let wasNow = "";
+let takenAt = 0;  // by this browser's clock
 
 // ---- the head ----
 
@@ -97,9 +98,11 @@ function show(force) {
   showAlerts();
 }
 
-/** A change that we have seen happen is fresh: if it seems old or new, a clock is wrong. */
+/** A change that we have seen happen is fresh: if it seems old or new, a clock is wrong. Of what changed while nobody looked, nobody knows when. */
 function learnSkew(now) {
-  if (wasNow && now !== wasNow) {
+  const hasWatched = Date.now() - takenAt < 20000;
+  takenAt = Date.now();
+  if (wasNow && now !== wasNow && hasWatched) {
     const apart = Date.now() - toTime(now);
     const slack = 1000 * (status.interval_seconds || 15) + 15000;
     clockSkew = apart > slack || apart < -5000 ? apart : 0;

@@ -327,6 +327,22 @@ def a_page_that_nobody_sees_asks_for_nothing():
     WINDOW.wait_for(lambda: "/status.json" in SERVER.paths, "a question as soon as it is seen again")
 
 
+def what_changed_while_nobody_looked_says_nothing_of_clocks():
+    """A sweeper that made a round and then hung, while the tab was in the background for ten minutes."""
+    written = [fixtures.iso()]
+    show(lambda: fixtures.status(interval_seconds=1, last_complete_round=written[0], now=written[0]))
+    WINDOW.js("Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+              "document.dispatchEvent(new Event('visibilitychange'));"
+              "const real = Date.now; Date.now = () => real() + 600000;")
+    time.sleep(2)  # for a question that was under way
+    written[0] = fixtures.iso()
+    WINDOW.js("Object.defineProperty(document, 'hidden', {value: false, configurable: true});"
+              "document.dispatchEvent(new Event('visibilitychange'));")
+    WINDOW.wait_for("/nobody looks after the VMs/.test(document.getElementById('alerts').innerText)", "the alarm")
+    time.sleep(3)
+    assert "nobody looks after the VMs" in WINDOW.text("#alerts"), WINDOW.text("#alerts")
+
+
 def what_is_no_status_is_told_too():
     show(fixtures.small)
     SERVER.status = lambda: {}
@@ -348,5 +364,5 @@ with browser.Browser(*DESK) as WINDOW:
         it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, a_phone_needs_no_scrolling_sideways,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,
         it_loads_nothing_but_its_status, a_token_is_asked_for_once, a_server_that_is_away_is_told_and_found_again,
-        a_page_that_nobody_sees_asks_for_nothing, what_is_no_status_is_told_too])
+        a_page_that_nobody_sees_asks_for_nothing, what_changed_while_nobody_looked_says_nothing_of_clocks, what_is_no_status_is_told_too])
 sys.exit(CODE)
