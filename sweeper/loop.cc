@@ -351,6 +351,7 @@ void Loop::save() {
 }
 
 void Loop::publish() {
+  status_.interval = interval();
   user_names_.fill(shot_.jobs.items);
   std::string text = to_json_text(status_, parts_.config, shot_, memory_);
   serve(text);
@@ -410,12 +411,15 @@ bool Loop::should_stop() {
   return is_stopping_;
 }
 
-Milliseconds Loop::pause() const {
-  Milliseconds interval = options_.interval.value_or(parts_.config.sweeper.interval);
+std::chrono::seconds Loop::interval() const {
+  const auto interval = options_.interval.value_or(parts_.config.sweeper.interval);
   // A thousand VMs need not ask all the time; slurm.conf may change.
-  constexpr Milliseconds kElsewhere = std::chrono::minutes{5};
-  if (!is_candidate_) interval = std::max(interval, kElsewhere);
-  return round_pause(interval, status_.failures_in_a_row);
+  constexpr std::chrono::seconds kElsewhere = std::chrono::minutes{5};
+  return is_candidate_ ? interval : std::max(interval, kElsewhere);
+}
+
+Milliseconds Loop::pause() const {
+  return round_pause(interval(), status_.failures_in_a_row);
 }
 
 Loop::Wake Loop::sleep(Milliseconds time) {

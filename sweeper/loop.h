@@ -79,6 +79,7 @@ class Loop {
   void save();
   void publish();
   void keep_serving();
+  [[nodiscard]] bool is_to_serve() const;
   void serve(std::string status);
   void read_news();
   void watch_calls();
@@ -95,6 +96,9 @@ class Loop {
   void reload();
   void take_signals();
   Wake sleep(std::chrono::milliseconds time);
+  /// From the beginning of one round to that of the next, if all is well.
+  [[nodiscard]] std::chrono::seconds interval() const;
+  /// The same, with what failed rounds add to it.
   [[nodiscard]] std::chrono::milliseconds pause() const;
   void notify_status() const;
   [[nodiscard]] bool should_stop();

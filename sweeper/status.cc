@@ -89,7 +89,7 @@ Json head_json(const Status& status, const Config& config, const Snapshot& shot)
           {"state", status.state},
           {"why", status.why},
           {"started", iso(status.started)},
-          {"interval_seconds", config.sweeper.interval.count()},
+          {"interval_seconds", status.interval.count()},
           {"round", status.last_round.number},
           {"last_complete_round", iso(status.last_complete)},
           {"failures_in_a_row", status.failures_in_a_row},

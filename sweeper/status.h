@@ -57,6 +57,7 @@ struct Status {
   std::deque<PastAction> actions{};
   std::vector<Leak> leaks{};
   std::string http{};  ///< where it is served: "127.0.0.1:9762"; empty: nowhere
+  Seconds interval{};  ///< between rounds
 
   /// Keeps the last 100, with few of those that only write a comment.
   void remember(TimePoint when, const Action& action);

@@ -154,6 +154,14 @@ TEST_CASE("loop: status.json says who, what and how it went") {
   CHECK(std::filesystem::exists(life.dir / "heartbeat"));
 }
 
+TEST_CASE("loop: status.json says how often it really looks") {
+  Life life;
+  Loop loop =
+      life.loop({.is_dry_run = false, .rounds = 1, .interval = Seconds{7}, .state_dir = {}});
+  CHECK(loop.run() == 0);
+  CHECK(life.status()["interval_seconds"] == 7);
+}
+
 TEST_CASE("loop: a dry run does nothing and keeps nothing") {
   Life life;
   Loop loop = life.loop({.is_dry_run = true, .rounds = 2, .interval = Seconds{0}, .state_dir = {}});
