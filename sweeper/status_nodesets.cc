@@ -63,6 +63,11 @@ Json nodesets(const Look& look) {
     Json json = to_json(set, tallies[i]);
     const auto stopped = look.memory.stopped.find(set.name);
     if (stopped != look.memory.stopped.end()) json["stopped"] = stopped->second.why;
+    const auto pause = look.shot.pauses.find(set.name);
+    if (pause != look.shot.pauses.end())
+      json["paused"] = pause->second.why();
+    else if (stopped != look.memory.stopped.end() && stopped->second.is_paused)
+      json["paused"] = stopped->second.why;
     sets.push_back(std::move(json));
   }
   return sets;

@@ -45,7 +45,7 @@ function alertsNow() {
   }
   if (status.state === "passive") add("warning", "This sweeper is passive.", status.why);
   for (const set of listOf(status.nodesets)) {
-    if (set.stopped) add("error", `Nodeset ${set.name} is stopped: no VMs are asked for.`, set.stopped);
+    if (set.stopped && !set.paused) add("error", `Nodeset ${set.name} is stopped: no VMs are asked for.`, set.stopped);
   }
   if (listOf(status.leaks).length > 0) add("error", `${plural(status.leaks.length, "thing")} leaked: see Trouble.`);
   return alerts;

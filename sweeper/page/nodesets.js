@@ -39,7 +39,8 @@ function nodesetCard(set) {
     stackOf(states),
     el("ul", {class: "legend"}, states.map(([state, words, count]) =>
       el("li", {title: byState[state] || null}, el("span", {class: `swatch is-${state}`}), el("b", {}, count.toLocaleString("en")), ` ${words}`))),
-    set.stopped ? el("p", {class: "alert error"}, "Stopped", el("small", {}, set.stopped)) : null,
+    set.paused ? el("p", {}, el("span", {class: "pill"}, set.paused), el("small", {}, "no VMs are asked for")) : null,
+    set.stopped && !set.paused ? el("p", {class: "alert error"}, "Stopped", el("small", {}, set.stopped)) : null,
     el("div", {class: "set-facts"}, facts));
 }
 

@@ -190,6 +190,13 @@ def trouble_is_loud():
     assert "failed" in queue and "again" in queue and "QUOTA_EXCEEDED" in queue, queue
 
 
+def a_pause_is_told_and_is_no_alarm():
+    paused = "paused by ann: new image"
+    show(lambda: fixtures.status(nodesets=[fixtures.nodeset("a3u", {"powered_down": 4}, stopped=paused, paused=paused)]))
+    assert paused in WINDOW.text("#nodesets .pill"), WINDOW.text("#nodesets")
+    assert not WINDOW.js("return document.querySelector('.alert.error:not([hidden])');")
+
+
 def an_old_round_is_loud():
     show(lambda: fixtures.status(last_complete_round=fixtures.iso(-7200), now=fixtures.iso(-7200), why="slurmctld: no answer"))
     alerts = WINDOW.text("#alerts")
@@ -360,7 +367,7 @@ with browser.Browser(*DESK) as WINDOW:
     CODE = plain_tests.run([
         it_shows_nodesets_queue_timeline_and_actions, jobs_without_a_request_in_the_queue_say_what_they_wait_for,
         bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
-        an_empty_cluster_says_so, trouble_is_loud, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
+        an_empty_cluster_says_so, trouble_is_loud, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
         it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, a_phone_needs_no_scrolling_sideways,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,
         it_loads_nothing_but_its_status, a_token_is_asked_for_once, a_server_that_is_away_is_told_and_found_again,

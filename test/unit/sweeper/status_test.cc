@@ -53,6 +53,20 @@ TEST_CASE("status: a stopped nodeset says why", "[sweeper]") {
   Scene scene;
   scene.memory.stopped["a"].why = "3 boots failed in a row";
   CHECK(status_of(scene)["nodesets"][0]["stopped"] == "3 boots failed in a row");
+  CHECK_FALSE(status_of(scene)["nodesets"][0].contains("paused"));
+}
+
+TEST_CASE("status: a pause is told apart from the breaker's stop", "[sweeper]") {
+  Scene scene;
+  scene.shot.pauses["a"] = {.by = "ann", .reason = "new image", .since = {}};
+  CHECK(status_of(scene)["nodesets"][0]["paused"] == "paused by ann: new image");
+  // As long as the file cannot be read.
+  scene.shot.pauses.clear();
+  scene.memory.stopped["a"].why = "paused by ann: new image";
+  scene.memory.stopped["a"].is_paused = true;
+  const Json set = status_of(scene)["nodesets"][0];
+  CHECK(set["paused"] == "paused by ann: new image");
+  CHECK(set["stopped"] == "paused by ann: new image");
 }
 
 TEST_CASE("status: a waiting request tells since when, where, and when it is given up",
