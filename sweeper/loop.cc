@@ -74,6 +74,7 @@ Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
       historian_(options_.state_dir, log) {
   shot_.cluster = parts_.cluster;
   status_.started = wall_clock();
+  status_.is_blind = true;
   if (!options_.state_dir.empty()) read_to_ = end_of_history(options_.state_dir);
   watch_calls();
 }
@@ -149,6 +150,7 @@ bool Loop::round() {
   status_.state = "active";
   status_.why.clear();
   report.is_complete = true;
+  status_.is_blind = false;
   if (lock_) historian_.look(parts_.config, shot_);
   metrics_.note_look(parts_.config, shot_);
   status_.leaks = leak_watch_.look(parts_.config, shot_);
@@ -261,6 +263,7 @@ void Loop::forget_looks() {
   shot_.cluster = std::move(cluster);
   memory_ = {};
   saved_memory_.clear();
+  status_.is_blind = true;
   status_.leaks.clear();
   leak_watch_ = {};
   waiting_ = 0;

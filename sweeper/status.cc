@@ -92,6 +92,7 @@ Json head_json(const Status& status, const Config& config, const Snapshot& shot)
           {"interval_seconds", status.interval.count()},
           {"round", status.last_round.number},
           {"last_complete_round", iso(status.last_complete)},
+          {"looked", !status.is_blind},
           {"failures_in_a_row", status.failures_in_a_row},
           {"last_round", round_json(status.last_round)}};
 }
@@ -135,7 +136,7 @@ std::string to_json_text(const Status& status,
   json["entries"] = entries;
   json["reservations"] = std::count_if(
       shot.reservations.items.begin(), shot.reservations.items.end(), is_lease_reservation);
-  json["nodesets"] = status::nodesets(look);
+  json["nodesets"] = status::nodesets(look, status.is_blind);
   add_list(json, "requests", status::requests(look));
   add_list(json, "vms", status::vms(look));
   add_list(json, "jobs", status::jobs(look));

@@ -54,6 +54,7 @@ struct Status {
   TimePoint last_complete{};
   RoundReport last_round{};
   std::uint64_t failures_in_a_row = 0;
+  bool is_blind = false;  ///< no look has been complete since it is in charge: nothing is known
   std::deque<PastAction> actions{};
   std::vector<Leak> leaks{};
   std::string http{};  ///< where it is served: "127.0.0.1:9762"; empty: nowhere

@@ -54,9 +54,11 @@ Json to_json(const NodesetConfig& set, const Tally& tally) {
 
 }  // namespace
 
-Json nodesets(const Look& look) {
+Json nodesets(const Look& look, bool is_blind) {
   std::vector<Tally> tallies(look.config.nodesets.size());
-  for (const NodePicture& node : look.picture.nodes()) count(tallies[node.nodeset], node);
+  if (!is_blind) {
+    for (const NodePicture& node : look.picture.nodes()) count(tallies[node.nodeset], node);
+  }
   Json sets = Json::array();
   for (std::size_t i = 0; i < tallies.size(); ++i) {
     const NodesetConfig& set = look.config.nodesets[i];

@@ -34,7 +34,8 @@ inline constexpr std::size_t kMostRows = 300;
 /// "2026-11-16T18:35:00Z"; empty for a time that is not known.
 [[nodiscard]] std::string iso(TimePoint time);
 
-[[nodiscard]] Json nodesets(const Look& look);
+/// `is_blind`: only what the config says is known.
+[[nodiscard]] Json nodesets(const Look& look, bool is_blind);
 /// Those that wait or failed, then the newest of the others.
 [[nodiscard]] CutList requests(const Look& look);
 /// VMs that are alike are one row; where there are too many rows for that, those that end at about

@@ -61,7 +61,7 @@ function showAlerts() {
 }
 
 function showHead() {
-  document.title = `${status.cluster || "Flex Start"}: ${listOf(status.jobs).filter((job) => job.state === "waiting").length} waiting`;
+  document.title = whyUnknown(status) ? `${status.cluster || "Flex Start"}: ${status.state}` : `${status.cluster || "Flex Start"}: ${listOf(status.jobs).filter((job) => job.state === "waiting").length} waiting`;
   byId("cluster").textContent = status.cluster || "Flex Start";
   byId("where").textContent = [status.region, "Flex Start"].filter(Boolean).join(" · ");
   const kinds = {active: "good", waiting: "warn", passive: "warn", stopped: "bad", starting: "warn"};
@@ -76,8 +76,8 @@ function showHead() {
 // ---- all of it ----
 
 const SECTIONS = [
-  ["totals", showTotals, ["nodesets", "requests"]], ["nodesets", showNodesets, ["nodesets"]],
-  ["queue", showQueue, ["requests", "jobs"]], ["timeline", showTimeline, ["vms", "jobs"]],
+  ["totals", showTotals, ["looked", "nodesets", "requests"]], ["nodesets", showNodesets, ["looked", "state", "nodesets"]],
+  ["queue", showQueue, ["looked", "state", "requests", "jobs"]], ["timeline", showTimeline, ["looked", "state", "vms", "jobs"]],
   ["trouble", showTrouble, ["leaks", "retries", "repairs"]], ["actions", showActions, ["actions"]],
 ];
 

@@ -69,7 +69,7 @@ function showQueue(status) {
   const rows = queueRows(status);
   const shown = showsWholeQueue ? rows : rows.slice(0, FEW);
   byId("queue-count").textContent = rows.length > 0 ? String(rows.length) : "";
-  fill(byId("queue"), rows.length > 0 ? table("Who waits for VMs", QUEUE_COLUMNS, shown) : el("p", {class: "empty"}, "Nobody waits for VMs."));
+  fill(byId("queue"), rows.length > 0 ? table("Who waits for VMs", QUEUE_COLUMNS, shown) : el("p", {class: "empty"}, whyUnknown(status) || "Nobody waits for VMs."));
   showMore(byId("queue-more"), rows.length, shown.length);
 }
 

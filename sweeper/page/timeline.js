@@ -135,7 +135,7 @@ function showTimeline(status) {
   byId("timeline-count").textContent = all.length > 0 ? `${plural(count, "VM")}${words.length > 0 ? `, ${plural(rows.length, "row")} found` : ""}` : "";
   const box = byId("timeline");
   if (rows.length === 0) {
-    fill(box, el("p", {class: "empty"}, all.length > 0 ? "Nothing is found." : "There are no VMs."));
+    fill(box, el("p", {class: "empty"}, all.length > 0 ? "Nothing is found." : whyUnknown(status) || "There are no VMs."));
   } else {
     const ticks = ticksOf(frame, box.clientWidth < 600 ? 4 : 8);
     const lanes = el("ol", {class: "lanes"}, axisOf(frame, ticks), shown.map((row) => laneOf(row, jobsOf(row), frame, ticks)));

@@ -177,6 +177,16 @@ def an_empty_cluster_says_so():
     assert WINDOW.console() == []
 
 
+def what_was_not_looked_at_is_not_told():
+    sets = [fixtures.nodeset("a3u", {}, nodes=64)]
+    show(lambda: fixtures.status(looked=False, state="starting", last_complete_round="", started=fixtures.iso(-2), nodesets=sets))
+    for part in ("#nodesets", "#queue", "#timeline"):
+        assert WINDOW.text(part) == "Not looked yet.", (part, WINDOW.text(part))
+    show(lambda: fixtures.status(looked=False, state="passive", why="slurmctld is in charge on head2", nodesets=sets))
+    assert "see the page of the sweeper that is active" in WINDOW.text("#nodesets") and "head2" in WINDOW.text("#alerts")
+    assert "64" not in WINDOW.text("#totals") and WINDOW.console() == []
+
+
 def trouble_is_loud():
     show(fixtures.troubled)
     alerts = WINDOW.text("#alerts")
@@ -367,7 +377,7 @@ with browser.Browser(*DESK) as WINDOW:
     CODE = plain_tests.run([
         it_shows_nodesets_queue_timeline_and_actions, jobs_without_a_request_in_the_queue_say_what_they_wait_for,
         bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
-        an_empty_cluster_says_so, trouble_is_loud, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
+        an_empty_cluster_says_so, what_was_not_looked_at_is_not_told, trouble_is_loud, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
         it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, a_phone_needs_no_scrolling_sideways,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,
         it_loads_nothing_but_its_status, a_token_is_asked_for_once, a_server_that_is_away_is_told_and_found_again,

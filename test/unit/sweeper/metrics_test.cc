@@ -74,6 +74,18 @@ TEST_CASE("metrics: gauges tell the look") {
   CHECK(has(text, "flex_start_requests_waiting_for_turn 2"));
 }
 
+TEST_CASE("metrics: without a look only the sweeper itself is told") {
+  Meter meter;
+  meter.status.is_blind = true;
+  meter.status.state = "passive";
+  const std::string text = meter.text();
+  CHECK(has(text, "flex_start_sweeper_active 0"));
+  CHECK_THAT(text, ContainsSubstring("flex_start_build_info{"));
+  CHECK_THAT(text, !ContainsSubstring("nodeset="));
+  CHECK_THAT(text, !ContainsSubstring("flex_start_leaked_resources"));
+  CHECK_THAT(text, !ContainsSubstring("flex_start_groups"));
+}
+
 TEST_CASE("metrics: a nodeset that is gone is told no longer") {
   Meter meter;
   CHECK_THAT(meter.look(), ContainsSubstring("nodeset=\"a\""));

@@ -49,6 +49,18 @@ TEST_CASE("status: a nodeset tells its nodes by state, its jobs and its next end
   CHECK_FALSE(set.contains("stopped"));
 }
 
+TEST_CASE("status: without a look nothing is said of nodes", "[sweeper]") {
+  const Scene scene;
+  Status status;
+  CHECK(status_of(scene, status)["looked"] == true);
+  status.is_blind = true;
+  const Json json = status_of(scene, status);
+  CHECK(json["looked"] == false);
+  CHECK(json["nodesets"][0]["name"] == "a");
+  CHECK(json["nodesets"][0]["nodes"] == 8);
+  CHECK(json["nodesets"][0]["states"] == Json::object());
+}
+
 TEST_CASE("status: a stopped nodeset says why", "[sweeper]") {
   Scene scene;
   scene.memory.stopped["a"].why = "3 boots failed in a row";
