@@ -4,6 +4,7 @@
 #include "lib/core/duration.h"
 #include "lib/slurm/hostlist.h"
 #include "sweeper/lease.h"
+#include "sweeper/queue.h"
 #include "sweeper/status_parts.h"
 
 #include <nlohmann/json.hpp>
@@ -102,6 +103,17 @@ void add_list(Json& json, const std::string& name, status::CutList list) {
   if (list.omitted > 0) json[name + "_omitted"] = list.omitted;
 }
 
+/// Each kind has its own room: however many wait, what runs is told, too.
+void add_jobs(Json& json, const status::Look& look) {
+  status::CutList waiting = status::waiting_jobs(look);
+  status::CutList running = status::running_jobs(look);
+  if (waiting.omitted > 0) json["jobs_waiting_omitted"] = waiting.omitted;
+  if (running.omitted > 0) json["jobs_running_omitted"] = running.omitted;
+  waiting.omitted += running.omitted;
+  for (Json& job : running.items) waiting.items.push_back(std::move(job));
+  add_list(json, "jobs", std::move(waiting));
+}
+
 }  // namespace
 
 std::string status::iso(TimePoint time) {
@@ -136,10 +148,11 @@ std::string to_json_text(const Status& status,
   json["entries"] = entries;
   json["reservations"] = std::count_if(
       shot.reservations.items.begin(), shot.reservations.items.end(), is_lease_reservation);
+  json["active_requests"] = count_active_requests(shot);
   json["nodesets"] = status::nodesets(look, status.is_blind);
   add_list(json, "requests", status::requests(look));
   add_list(json, "vms", status::vms(look));
-  add_list(json, "jobs", status::jobs(look));
+  add_jobs(json, look);
   json["retries"] = status::retries(look);
   json["repairs"] = repairs_json(memory);
   json["leaks"] = leaks_json(status);

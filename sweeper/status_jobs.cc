@@ -122,22 +122,19 @@ Json to_json(const Look& look, const JobRow& row) {
   return json;
 }
 
-/// Who waits longest, then whose VMs end first.
+/// Who waits longest, or whose VMs end first.
 bool is_before(const JobRow& left, const JobRow& right) {
   const auto key = [](const JobRow& row) {
     const TimePoint ends = row.lease ? row.lease->ends : TimePoint::max();
-    return std::tuple{
-        !row.job->is_configuring, row.job->is_configuring ? row.since : ends, row.job->id};
+    return std::tuple{row.job->is_configuring ? row.since : ends, row.job->id};
   };
   return key(left) < key(right);
 }
 
-}  // namespace
-
-CutList jobs(const Look& look) {
+CutList jobs(const Look& look, bool are_waiting) {
   std::vector<JobRow> rows;
   for (const Job& job : look.shot.jobs.items) {
-    if (!job.holds_nodes()) continue;
+    if (!job.holds_nodes() || job.is_configuring != are_waiting) continue;
     if (const auto row = row_of(look, job)) rows.push_back(*row);
   }
   std::sort(rows.begin(), rows.end(), is_before);
@@ -148,6 +145,16 @@ CutList jobs(const Look& look) {
   }
   for (const JobRow& row : rows) list.items.push_back(to_json(look, row));
   return list;
+}
+
+}  // namespace
+
+CutList waiting_jobs(const Look& look) {
+  return jobs(look, true);
+}
+
+CutList running_jobs(const Look& look) {
+  return jobs(look, false);
 }
 
 Json retries(const Look& look) {

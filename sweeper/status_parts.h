@@ -41,8 +41,10 @@ inline constexpr std::size_t kMostRows = 300;
 /// VMs that are alike are one row; where there are too many rows for that, those that end at about
 /// the same time are.
 [[nodiscard]] CutList vms(const Look& look);
-/// Those that hold nodes of ours: who waits longest, then whose VMs end first.
-[[nodiscard]] CutList jobs(const Look& look);
+/// Those that hold nodes of ours and wait for their VMs: who waits longest first.
+[[nodiscard]] CutList waiting_jobs(const Look& look);
+/// Those that run there: whose VMs end first.
+[[nodiscard]] CutList running_jobs(const Look& look);
 [[nodiscard]] Json retries(const Look& look);
 
 }  // namespace flex::status

@@ -61,7 +61,7 @@ function showAlerts() {
 }
 
 function showHead() {
-  document.title = whyUnknown(status) ? `${status.cluster || "Flex Start"}: ${status.state}` : `${status.cluster || "Flex Start"}: ${listOf(status.jobs).filter((job) => job.state === "waiting").length} waiting`;
+  document.title = whyUnknown(status) ? `${status.cluster || "Flex Start"}: ${status.state}` : `${status.cluster || "Flex Start"}: ${listOf(status.jobs).filter((job) => job.state === "waiting").length + (status.jobs_waiting_omitted || 0)} waiting`;
   byId("cluster").textContent = status.cluster || "Flex Start";
   byId("where").textContent = [status.region, "Flex Start"].filter(Boolean).join(" · ");
   const kinds = {active: "good", waiting: "warn", passive: "warn", stopped: "bad", starting: "warn"};
@@ -76,8 +76,9 @@ function showHead() {
 // ---- all of it ----
 
 const SECTIONS = [
-  ["totals", showTotals, ["looked", "nodesets", "requests"]], ["nodesets", showNodesets, ["looked", "state", "nodesets"]],
-  ["queue", showQueue, ["looked", "state", "requests", "jobs"]], ["timeline", showTimeline, ["looked", "state", "vms", "jobs"]],
+  ["totals", showTotals, ["looked", "nodesets", "requests", "active_requests"]], ["nodesets", showNodesets, ["looked", "state", "nodesets"]],
+  ["queue", showQueue, ["looked", "state", "requests", "active_requests", "jobs", "jobs_waiting_omitted"]],
+  ["timeline", showTimeline, ["looked", "state", "vms", "vms_omitted", "jobs", "jobs_running_omitted"]],
   ["trouble", showTrouble, ["leaks", "retries", "repairs"]], ["actions", showActions, ["actions"]],
 ];
 

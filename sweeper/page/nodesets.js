@@ -59,6 +59,9 @@ function showNodesets(status) {
 const WAITING_STATES = ["CREATING", "ACCEPTED", "PROVISIONING", "UNKNOWN"];
 const isActive = (request) => WAITING_STATES.includes(request.state);
 
+/** All of them, also those that are not in the list. */
+const activeCount = (status) => Math.max(status.active_requests || 0, listOf(status.requests).filter(isActive).length);
+
 function showTotals(status) {
   const sum = (name) => listOf(status.nodesets).reduce((total, set) => total + (set[name] || 0), 0);
   const waiting = listOf(status.requests).filter(isActive);
@@ -68,7 +71,7 @@ function showTotals(status) {
   fill(byId("totals"), whyUnknown(status) ? [] : [
     tile("Jobs waiting", String(sum("jobs_waiting")), null),
     tile("Jobs running", String(sum("jobs_running")), null),
-    tile("Requests in Google's queue", String(waiting.length), oldest ? ["longest ", running(oldest, "for")] : null),
+    tile("Requests in Google's queue", String(activeCount(status)), oldest ? ["longest ", running(oldest, "for")] : null),
     tile("VMs", sum("vms").toLocaleString("en"), `of ${plural(sum("nodes"), "node")}`),
     tile("Next VM ends", ends.length > 0 ? timeOf(ends[0]) : "–", ends.length > 0 ? running(ends[0], "in") : null)]);
 }

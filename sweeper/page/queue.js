@@ -18,6 +18,7 @@ function queueRows(status) {
     isActive(request) || (request.state === "FAILED" && (request.retry_at || waiting.some((job) => job.id === request.job && hasNone(job)))));
   const rows = requests.map((request) => ({
     request, state: request.state, nodes: request.nodes, n: request.n, nodeset: request.nodeset, since: request.created,
+    isCut: status.jobs_waiting_omitted > 0,
     jobs: waiting.filter((job) => job.request === request.name || (job.id === request.job && (isActive(request) || hasNone(job)))),
   }));
   const served = new Set(rows.flatMap((row) => row.jobs));
@@ -27,8 +28,10 @@ function queueRows(status) {
   return [...rows, ...alone].sort((left, right) => (left.since || "~").localeCompare(right.since || "~"));
 }
 
-function jobCell({jobs, request}) {
-  if (jobs.length === 0) return request && request.job ? [`${request.job}`, el("small", {}, "no longer waiting")] : ["–", el("small", {}, "no job: static or by hand")];
+function jobCell({jobs, request, isCut}) {
+  // With a list that was cut, nobody knows.
+  if (jobs.length === 0 && request && request.job) return [`${request.job}`, isCut ? null : el("small", {}, "no longer waiting")];
+  if (jobs.length === 0) return ["–", el("small", {}, "no job: static or by hand")];
   return jobs.slice(0, 3).map((job) => el("div", {}, `${job.id} `, el("b", {}, job.name), " ", el("small", {}, job.user)))
     .concat(jobs.length > 3 ? el("small", {}, `and ${jobs.length - 3} more`) : []);
 }
@@ -68,9 +71,17 @@ let showsWholeQueue = false;
 function showQueue(status) {
   const rows = queueRows(status);
   const shown = showsWholeQueue ? rows : rows.slice(0, FEW);
-  byId("queue-count").textContent = rows.length > 0 ? String(rows.length) : "";
-  fill(byId("queue"), rows.length > 0 ? table("Who waits for VMs", QUEUE_COLUMNS, shown) : el("p", {class: "empty"}, whyUnknown(status) || "Nobody waits for VMs."));
+  byId("queue-count").textContent = rows.length > 0 ? `${rows.length}${queueOmitted(status) ? "+" : ""}` : "";
+  fill(byId("queue"), rows.length > 0 ? [table("Who waits for VMs", QUEUE_COLUMNS, shown), queueOmitted(status)] : el("p", {class: "empty"}, whyUnknown(status) || "Nobody waits for VMs."));
   showMore(byId("queue-more"), rows.length, shown.length);
+}
+
+/** How many are not in the lists that the sweeper sends. */
+function queueOmitted(status) {
+  const requests = activeCount(status) - listOf(status.requests).filter(isActive).length;
+  const jobs = status.jobs_waiting_omitted || 0;
+  const parts = [requests > 0 ? plural(requests, "request") : "", jobs > 0 ? plural(jobs, "job") : ""].filter(Boolean);
+  return parts.length > 0 ? el("p", {class: "empty"}, `and ${parts.join(", ")} more`) : null;
 }
 
 /** The button below a list that was cut. */

@@ -253,6 +253,17 @@ def ten_thousand_nodes_are_shown_at_once_and_stay_usable():
     assert "10,000 nodes" in WINDOW.text("#totals") and WINDOW.console() == []
 
 
+def what_is_left_out_is_announced():
+    show(lambda: {**fixtures.big(), "active_requests": 130, "requests_omitted": 400, "jobs_waiting_omitted": 1700, "jobs_running_omitted": 21,
+                  "vms_omitted": 1000, "jobs": [job for job in fixtures.big()["jobs"] if job["id"] != 2099]})
+    assert "and 30 requests, 1,700 jobs more" in WINDOW.text("#queue"), WINDOW.text("#queue")[-200:]
+    assert "100+" in WINDOW.text("#queue-title") and re.search(r"Google's queue\s+130", WINDOW.text("#totals")), WINDOW.text("#totals")
+    assert "7,000 VMs" in WINDOW.text("#timeline-title"), WINDOW.text("#timeline-title")
+    assert "and 1,000 VMs more; 21 running jobs without name and bar" in WINDOW.text("#timeline")
+    assert "2099" in WINDOW.text("#queue") and "no longer waiting" not in WINDOW.text("#queue")
+    assert "1799 waiting" in WINDOW.js("return document.title;"), WINDOW.js("return document.title;")
+
+
 def a_phone_needs_no_scrolling_sideways():
     for status in (fixtures.small, fixtures.troubled, fixtures.big, fixtures.hostile, fixtures.status):
         show(status, PHONE)
@@ -378,7 +389,7 @@ with browser.Browser(*DESK) as WINDOW:
         it_shows_nodesets_queue_timeline_and_actions, jobs_without_a_request_in_the_queue_say_what_they_wait_for,
         bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
         an_empty_cluster_says_so, what_was_not_looked_at_is_not_told, trouble_is_loud, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
-        it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, a_phone_needs_no_scrolling_sideways,
+        it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, what_is_left_out_is_announced, a_phone_needs_no_scrolling_sideways,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,
         it_loads_nothing_but_its_status, a_token_is_asked_for_once, a_server_that_is_away_is_told_and_found_again,
         a_page_that_nobody_sees_asks_for_nothing, what_changed_while_nobody_looked_says_nothing_of_clocks, what_is_no_status_is_told_too])

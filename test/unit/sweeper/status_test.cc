@@ -329,3 +329,24 @@ TEST_CASE("status: as many jobs as nodes are folded and cut, and say so", "[swee
   CHECK(vms == 2000);
   CHECK(text.size() < 500'000);
 }
+
+TEST_CASE("status: however many wait, those that run are told", "[sweeper]") {
+  Scene scene(800);
+  for (int i = 0; i < 800; ++i) {
+    const std::string name = "a-" + std::to_string(i);
+    const auto id = static_cast<JobId>(i + 1);
+    if (i < 400)
+      scene.waiting_job(id, name);
+    else
+      scene.running_job(id, name);
+    if (i < 350) scene.asked(id, name);
+  }
+  const Json json = status_of(scene);
+  std::map<std::string, int> states;
+  for (const Json& job : json["jobs"]) ++states[job["state"]];
+  CHECK(states == std::map<std::string, int>{{"waiting", 300}, {"running", 300}});
+  CHECK(json["jobs_waiting_omitted"] == 100);
+  CHECK(json["jobs_running_omitted"] == 100);
+  CHECK(json["jobs_omitted"] == 200);
+  CHECK(json["active_requests"] == 350);
+}
