@@ -216,6 +216,7 @@ byId("timeline-span").addEventListener("change", () => show("timeline"));
 byId("actions-filter").addEventListener("input", () => show("actions"));
 byId("actions-notes").addEventListener("change", () => show("actions"));
 window.addEventListener("resize", () => show("timeline"));
+matchMedia("(max-width: 50rem)").addEventListener("change", () => show("queue"));
 document.addEventListener("visibilitychange", () => {
   clearTimeout(timer);
   if (!document.hidden && byId("login").hidden) poll();

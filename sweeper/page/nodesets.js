@@ -35,8 +35,8 @@ function nodesetCard(set) {
   const byState = set.nodes_by_state || {};
   const facts = [
     el("span", {}, plural(set.vms || 0, "VM")),
-    el("span", {}, `${plural(set.jobs_waiting || 0, "job")} waiting`),
-    el("span", {}, `${plural(set.jobs_running || 0, "job")} running`),
+    set.jobs_waiting ? el("span", {}, `${plural(set.jobs_waiting, "job")} waiting`) : null,
+    set.jobs_running ? el("span", {}, `${plural(set.jobs_running, "job")} running`) : null,
     set.static_nodes ? el("span", {}, `${set.static_nodes} static`) : null,
     set.next_end ? el("span", {}, "next end ", timeOf(set.next_end)) : null,
   ];
@@ -45,7 +45,7 @@ function nodesetCard(set) {
     states.length > 0 ? stackOf(states) : null,
     el("ul", {class: "legend"}, states.map(([state, words, count]) =>
       el("li", {title: byState[state] || null}, el("span", {class: `swatch is-${state}`}), el("b", {}, count.toLocaleString("en")), ` ${words}`))),
-    set.paused ? el("p", {}, el("span", {class: "pill"}, set.paused), el("small", {}, "no VMs are asked for")) : null,
+    set.paused ? el("p", {}, el("span", {class: "pill long"}, set.paused), el("small", {}, "no VMs are asked for")) : null,
     set.stopped && !set.paused ? el("p", {class: "alert error"}, "Stopped", el("small", {}, set.stopped)) : null,
     el("div", {class: "set-facts"}, facts));
 }

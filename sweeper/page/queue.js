@@ -2,6 +2,8 @@
 // Who waits: requests in Google's queue, those that failed, and jobs that have no request yet.
 
 const FEW = 40;
+const FEW_CARDS = 5;
+const isPhone = () => matchMedia("(max-width: 50rem)").matches;
 const STATE_WORDS = {
   CREATING: ["being asked", ""], ACCEPTED: ["queued", "warn"], PROVISIONING: ["VMs are coming", "good"],
   FAILED: ["failed", "bad"], UNKNOWN: ["unknown", ""],
@@ -43,8 +45,8 @@ function stateCell({state, request}) {
 
 function reasonCell({request, jobs}) {
   if (!request) return jobs[0] && jobs[0].note ? [jobs[0].note] : [];
-  const estimate = request.estimate ? el("div", {}, "expects VMs ", timeOf(request.estimate), " (", running(request.estimate, "in"), ")") : null;
-  return [estimate, request.reason ? el("code", {}, request.reason) : null, request.message ? el("small", {class: "clamp", title: request.message}, request.message) : null];
+  const estimate = request.estimate ? el("div", {}, "Google expects VMs ", timeOf(request.estimate), " (", running(request.estimate, "in"), ")") : null;
+  return [estimate, request.reason ? el("code", {}, request.reason) : null, request.message ? el("small", {class: "clamp", title: request.message}, `Google: ${request.message}`) : null];
 }
 
 function thenCell({request, jobs, state}) {
@@ -54,26 +56,44 @@ function thenCell({request, jobs, state}) {
   return request && isActive(request) ? [el("span", {class: "muted"}, "waits on")] : [];
 }
 
+/** The cards on a phone that somebody has opened. */
+const openRows = new Set();
+const keyOf = (row) => (row.request ? `${row.request.group}/${row.request.name}` : `job ${row.jobs[0].id}`);
+
+/** On a phone: what does not fit on the card. */
+function tellButton(row) {
+  const made = el("button", {class: "plain tell", type: "button", "aria-expanded": String(openRows.has(keyOf(row)))}, "why");
+  made.addEventListener("click", () => {
+    const isOpen = !openRows.delete(keyOf(row));
+    if (isOpen) openRows.add(keyOf(row));
+    made.setAttribute("aria-expanded", String(isOpen));
+    made.closest("tr").classList.toggle("open", isOpen);
+  });
+  return made;
+}
+
 const QUEUE_COLUMNS = [
-  {title: "Job", class: "roomy", of: jobCell},
-  {title: "Nodeset", class: "roomy", of: (row) => [row.nodeset, row.request && listOf(row.request.zones).length > 0 ?
+  {title: "Job", class: "roomy c-job", of: jobCell},
+  {title: "Nodeset", class: "roomy c-set", of: (row) => [row.nodeset, row.request && listOf(row.request.zones).length > 0 ?
     el("small", {}, row.request.zones.map((zone, index) => [index > 0 ? ", " : "", el("span", {class: "tight"}, zone)]).flat()) : null]},
-  {title: "VMs", class: "roomy", of: (row) => [String(row.n), el("small", {}, nodesText(row.nodes))]},
-  {title: "State", of: stateCell},
-  {title: "Waiting", class: "tight", of: (row) => [running(row.since, "for"), row.since ? el("small", {}, "since ", timeOf(row.since)) : null]},
-  {title: "Attempt", of: (row) => (row.request ? [String(row.request.attempt || 1)] : [])},
-  {title: "Google says", class: "reason", of: reasonCell},
-  {title: "Then", class: "tight", of: thenCell},
+  {title: "VMs", class: "roomy c-vms", of: (row) => [String(row.n), el("small", {}, nodesText(row.nodes))]},
+  {title: "State", class: "c-state", of: (row) => [...stateCell(row), tellButton(row)]},
+  {title: "Waiting", class: "tight c-since", of: (row) => [running(row.since, "for"), row.since ? el("small", {}, "since ", timeOf(row.since)) : null]},
+  {title: "Attempt", class: "c-attempt", of: (row) => (row.request ? [String(row.request.attempt || 1)] : [])},
+  {title: "Why", class: "reason", of: reasonCell},
+  {title: "Then", class: "tight c-then", of: thenCell},
 ];
 
 let showsWholeQueue = false;
 
 function showQueue(status) {
   const rows = queueRows(status);
-  const shown = showsWholeQueue ? rows : rows.slice(0, FEW);
+  const few = isPhone() ? FEW_CARDS : FEW;
+  const shown = showsWholeQueue ? rows : rows.slice(0, few);
   byId("queue-count").textContent = rows.length > 0 ? `${rows.length}${queueOmitted(status) ? "+" : ""}` : "";
   fill(byId("queue"), rows.length > 0 ? [table("Who waits for VMs", QUEUE_COLUMNS, shown), queueOmitted(status)] : el("p", {class: "empty"}, whyUnknown(status) || "Nobody waits for VMs."));
-  showMore(byId("queue-more"), rows.length, shown.length);
+  byId("queue").querySelectorAll("tbody tr").forEach((line, index) => line.classList.toggle("open", openRows.has(keyOf(shown[index]))));
+  showMore(byId("queue-more"), rows.length, shown.length, few);
 }
 
 /** How many are not in the lists that the sweeper sends. */
@@ -85,7 +105,7 @@ function queueOmitted(status) {
 }
 
 /** The button below a list that was cut. */
-function showMore(button, all, shown) {
-  button.hidden = all <= FEW;
-  button.textContent = all > shown ? `Show all ${all}` : `Show the first ${FEW}`;
+function showMore(button, all, shown, few) {
+  button.hidden = all <= few;
+  button.textContent = all > shown ? `Show all ${all}` : `Show the first ${few}`;
 }

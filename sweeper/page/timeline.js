@@ -144,5 +144,5 @@ function showTimeline(status) {
       status.jobs_running_omitted ? `${plural(status.jobs_running_omitted, "running job")} without name and bar` : ""].filter(Boolean);
     fill(box, lanes, more.length > 0 ? el("p", {class: "empty"}, more.join("; ")) : null);
   }
-  showMore(byId("timeline-more"), rows.length, shown.length);
+  showMore(byId("timeline-more"), rows.length, shown.length, FEW);
 }

@@ -272,6 +272,24 @@ def a_phone_needs_no_scrolling_sideways():
         is_narrow_enough()
 
 
+def a_phone_shows_a_short_queue_and_the_rest_when_asked():
+    show(fixtures.big, PHONE)
+    assert WINDOW.js("return document.querySelectorAll('#queue tbody tr').length;") == 5
+    heights = WINDOW.js("return [...document.querySelectorAll('#queue tbody tr')].map((row) => row.offsetHeight);")
+    assert max(heights) < 100, heights
+    assert "ZONE_RESOURCE_POOL_EXHAUSTED" not in WINDOW.text("#queue")
+    WINDOW.click("#queue tbody tr:nth-child(2) .tell")
+    assert WINDOW.text("#queue").count("ZONE_RESOURCE_POOL_EXHAUSTED") == 1
+    is_narrow_enough()
+    WINDOW.js("document.dispatchEvent(new Event('visibilitychange'));")
+    time.sleep(1)
+    assert WINDOW.text("#queue").count("ZONE_RESOURCE_POOL_EXHAUSTED") == 1, "it was closed by the next status"
+    WINDOW.click("#queue-more")
+    assert WINDOW.js("return document.querySelectorAll('#queue tbody tr').length;") == 100
+    WINDOW.resize(*DESK)
+    assert not WINDOW.js("return document.querySelector('.tell').offsetParent;")
+
+
 def text_can_be_read_in_light_and_dark():
     for scheme in ("light", "dark"):
         for status in (fixtures.small, fixtures.troubled):
@@ -390,6 +408,7 @@ with browser.Browser(*DESK) as WINDOW:
         bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
         an_empty_cluster_says_so, what_was_not_looked_at_is_not_told, trouble_is_loud, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
         it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, what_is_left_out_is_announced, a_phone_needs_no_scrolling_sideways,
+        a_phone_shows_a_short_queue_and_the_rest_when_asked,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,
         it_loads_nothing_but_its_status, a_token_is_asked_for_once, a_server_that_is_away_is_told_and_found_again,
         a_page_that_nobody_sees_asks_for_nothing, what_changed_while_nobody_looked_says_nothing_of_clocks, what_is_no_status_is_told_too])
