@@ -87,6 +87,7 @@ Result<Done> Loop::lock() {
   // Another controller's sweeper may have written since.
   load_memory();
   historian_.load();
+  recall_actions();
   return Done{};
 }
 
@@ -196,7 +197,11 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
                     if (lock_) historian_.tell(std::move(events));
                   }};
   const ActReport acted = act(actor, actions);
-  for (const Action& action : actions) status_.remember(shot_.now, action);
+  // Ended before it began: none.
+  if (acted.outcomes.size() == actions.size()) {
+    for (std::size_t i = 0; i < actions.size(); ++i)
+      status_.remember(shot_.now, actions[i], acted.outcomes[i]);
+  }
   // Something was not as it looked: the next look is a full one.
   if (acted.again > 0) shot_.nodes.as_of = {};
   return acted;

@@ -82,6 +82,7 @@ class Loop {
   [[nodiscard]] bool is_to_serve() const;
   void serve(std::string status);
   void read_news();
+  void recall_actions();
   void watch_calls();
   void publish_queue(std::size_t waiting);
   Progress first_progress();

@@ -42,6 +42,14 @@ void Loop::keep_serving() {
   if (status_.last_round.number == 0 || status_.http != before) publish();
 }
 
+/// What was done before this sweeper was started: a restart is when people look.
+void Loop::recall_actions() {
+  if (!is_to_serve() || !status_.actions.empty()) return;
+  HistoryMark all;
+  (void)read_history(
+      options_.state_dir, all, [this](const Event& event) { status_.recall(event); });
+}
+
 /// What other programs have written since the last time. Where another host is in charge its
 /// sweeper counts them.
 void Loop::read_news() {

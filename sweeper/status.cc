@@ -2,6 +2,7 @@
 #include "sweeper/status.h"
 
 #include "lib/core/duration.h"
+#include "lib/core/text.h"
 #include "lib/slurm/hostlist.h"
 #include "sweeper/lease.h"
 #include "sweeper/queue.h"
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <tuple>
 #include <unistd.h>
 
 namespace flex {
@@ -23,9 +25,32 @@ constexpr std::size_t kMostActions = 100;
 /// Of which so many only tell something to a job or a node: those come by the hundred, and must not
 /// push out the few that matter.
 constexpr std::size_t kMostNotes = 20;
+constexpr std::size_t kMostError = 300;
 
 bool is_note(const PastAction& past) {
   return past.rule == to_string(Rule::JobNote) || past.rule == to_string(Rule::NodeNote);
+}
+
+/// What makes two of them the same. Google's words may have a time or a number in them.
+auto key_of(const PastAction& past) {
+  return std::tie(past.rule, past.what, past.target, past.nodes, past.job, past.why, past.result);
+}
+
+void keep(std::deque<PastAction>& actions, PastAction past) {
+  const auto same = std::find_if(actions.begin(), actions.end(), [&](const PastAction& known) {
+    return key_of(known) == key_of(past);
+  });
+  if (same != actions.end()) {
+    past.first = same->first;
+    past.times = same->times + 1;
+    actions.erase(same);
+  }
+  actions.push_back(std::move(past));
+  const auto notes = std::count_if(actions.begin(), actions.end(), is_note);
+  if (notes > static_cast<std::ptrdiff_t>(kMostNotes))
+    actions.erase(std::find_if(actions.begin(), actions.end(), is_note));
+  else if (actions.size() > kMostActions)
+    actions.pop_front();
 }
 
 /// Nodes that got new VMs because they were drained, in the last day.
@@ -45,13 +70,18 @@ Json repairs_json(const Memory& memory) {
 Json actions_json(const Status& status) {
   Json actions = Json::array();
   for (const PastAction& past : status.actions) {
-    actions.push_back({{"time", iso(past.when)},
-                       {"rule", past.rule},
-                       {"what", past.what},
-                       {"target", past.target},
-                       {"nodes", past.nodes},
-                       {"job", past.job},
-                       {"why", past.why}});
+    Json json{{"time", iso(past.when)},
+              {"rule", past.rule},
+              {"what", past.what},
+              {"target", past.target},
+              {"nodes", past.nodes},
+              {"job", past.job},
+              {"why", past.why},
+              {"result", past.result},
+              {"times", past.times}};
+    if (past.times > 1) json["first"] = iso(past.first);
+    if (!past.error.empty()) json["error"] = past.error;
+    actions.push_back(std::move(json));
   }
   return actions;
 }
@@ -120,19 +150,44 @@ std::string status::iso(TimePoint time) {
   return time == TimePoint{} ? std::string{} : format_time(time);
 }
 
-void Status::remember(TimePoint when, const Action& action) {
-  actions.push_back({.when = when,
-                     .rule = std::string(to_string(action.rule)),
-                     .what = std::string(kind_text(action)),
-                     .target = target_of(action),
-                     .nodes = fold_hostlist(nodes_of(action)),
-                     .job = job_of(action),
-                     .why = action.why});
-  const auto notes = std::count_if(actions.begin(), actions.end(), is_note);
-  if (notes > static_cast<std::ptrdiff_t>(kMostNotes))
-    actions.erase(std::find_if(actions.begin(), actions.end(), is_note));
-  else if (actions.size() > kMostActions)
-    actions.pop_front();
+void Status::remember(TimePoint when, const Action& action, const Outcome& outcome) {
+  keep(actions,
+       {.when = when,
+        .first = when,
+        .rule = std::string(to_string(action.rule)),
+        .what = std::string(kind_text(action)),
+        .target = target_of(action),
+        .nodes = fold_hostlist(nodes_of(action)),
+        .job = job_of(action),
+        .why = action.why,
+        .result = outcome.result,
+        .error = shortened(outcome.error, kMostError)});
+}
+
+void Status::recall(const Event& event) {
+  if (event.rule.empty() || event.program != "flex-sweeper") return;
+  Outcome outcome;
+  const auto told = [&](const std::string& what) {
+    const auto found = event.more.find(what);
+    return found == event.more.end() ? std::string{} : found->second;
+  };
+  // What is asked for is told in flex-resume's words.
+  const bool is_refused = event.what == "not_requested";
+  const std::string usual = is_refused                        ? "failed"
+                            : event.what == "left_to_sweeper" ? "again"
+                                                              : "ok";
+  outcome.add(told("result").empty() ? usual : told("result"), told("error"));
+  keep(actions,
+       {.when = event.when,
+        .first = event.when,
+        .rule = event.rule,
+        .what = event.what,
+        .target = event.request.empty() ? event.group : event.group + "/" + event.request,
+        .nodes = event.nodes,
+        .job = event.job,
+        .why = event.why,
+        .result = outcome.result,
+        .error = shortened(outcome.error, kMostError)});
 }
 
 std::string to_json_text(const Status& status,

@@ -200,6 +200,15 @@ def trouble_is_loud():
     assert "failed" in queue and "again" in queue and "QUOTA_EXCEEDED" in queue, queue
 
 
+def what_became_of_an_action_is_told():
+    show(fixtures.troubled)
+    rows = WINDOW.js("return [...document.querySelectorAll('#actions tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' '));")
+    assert "moment missed" in rows[0] and "×" not in rows[0], rows
+    assert "failed" in rows[1] and "×37 since" in rows[1] and "compute.instances.delete" in rows[1], rows
+    show(fixtures.small)
+    assert "failed" not in WINDOW.text("#actions") and not WINDOW.js("return document.querySelector('#actions .pill');")
+
+
 def a_pause_is_told_and_is_no_alarm():
     paused = "paused by ann: new image"
     show(lambda: fixtures.status(nodesets=[fixtures.nodeset("a3u", {"powered_down": 4}, stopped=paused, paused=paused)]))
@@ -406,7 +415,7 @@ with browser.Browser(*DESK) as WINDOW:
     CODE = plain_tests.run([
         it_shows_nodesets_queue_timeline_and_actions, jobs_without_a_request_in_the_queue_say_what_they_wait_for,
         bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
-        an_empty_cluster_says_so, what_was_not_looked_at_is_not_told, trouble_is_loud, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
+        an_empty_cluster_says_so, what_was_not_looked_at_is_not_told, trouble_is_loud, what_became_of_an_action_is_told, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
         it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, what_is_left_out_is_announced, a_phone_needs_no_scrolling_sideways,
         a_phone_shows_a_short_queue_and_the_rest_when_asked,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,

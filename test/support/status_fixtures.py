@@ -46,7 +46,7 @@ def vm(nodeset_name, nodes, n, jobs, since, left, **more):
 
 
 def action(ago, rule, what, why, **more):
-    return {"time": iso(-ago), "rule": rule, "what": what, "target": "", "nodes": "", "job": 0, "why": why, **more}
+    return {"time": iso(-ago), "rule": rule, "what": what, "target": "", "nodes": "", "job": 0, "why": why, "result": "done", "times": 1, **more}
 
 
 def small():
@@ -109,6 +109,9 @@ def troubled():
         vms=[vm("a3u", "a3u-7", 1, [], 400, 200, status="leaving"), {**vm("a3u", "a3u-8", 1, [], 0, 0, status="dead"), "since": "", "ends": ""}],
         retries=[{"nodes": "a3u-0", "n": 1, "attempts": 2, "refusals": 1, "next": iso(90), "why": "QUOTA_EXCEEDED: no"}],
         repairs=[{"node": "a3u-5", "count": 3, "reason": "GPU fell off the bus", "given_up": True, "last": iso(-4000)}],
+        actions=[action(20, "orphan_instance", "delete_instances", "no powered-up node claims it", nodes="a3u-9", target="hpc-a3u",
+                        result="failed", error="Required 'compute.instances.delete' permission", times=37, first=iso(-600)),
+                 action(10, "unbacked_node", "DOWN", "its VM is gone", nodes="a3u-2", result="again")],
         leaks=[{"kind": "vm", "target": "a3u-9", "since": iso(-3600), "why": "no node wants it, and it is not deleted"}])
 
 

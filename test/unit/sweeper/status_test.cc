@@ -276,14 +276,68 @@ TEST_CASE("status: where it is served, and what leaks", "[sweeper]") {
 
 TEST_CASE("status: comments do not push out what was done", "[sweeper]") {
   Status status;
-  status.remember({}, {.rule = Rule::OrphanInstance, .why = "x", .what = DeleteInstances{}});
-  for (int i = 0; i < 500; ++i)
-    status.remember({}, {.rule = Rule::JobNote, .why = "how it stands", .what = TellJob{}});
+  status.remember({}, {.rule = Rule::OrphanInstance, .why = "x", .what = DeleteInstances{}}, {});
+  for (JobId i = 1; i <= 500; ++i)
+    status.remember({}, {.rule = Rule::JobNote, .why = "so", .what = TellJob{.job = i}}, {});
   CHECK(status.actions.size() == 21);
   CHECK(status.actions.front().rule == "orphan_instance");
   for (int i = 0; i < 500; ++i)
-    status.remember({}, {.rule = Rule::EmptyMig, .why = "x", .what = DeleteGroup{}});
+    status.remember(
+        {}, {.rule = Rule::EmptyMig, .why = std::to_string(i), .what = DeleteGroup{}}, {});
   CHECK(status.actions.size() == 100);
+}
+
+TEST_CASE("status: what is refused again and again is one entry, with the error", "[sweeper]") {
+  const Scene scene;
+  Status status;
+  const Action other{.rule = Rule::EmptyMig, .why = "x", .what = DeleteGroup{}};
+  const Action refused{.rule = Rule::OrphanInstance, .why = "x", .what = DeleteInstances{}};
+  const auto failed = [](int i) { return Outcome{"failed", "denied " + std::to_string(i)}; };
+  status.remember(scene.shot.now, refused, failed(0));
+  status.remember(scene.shot.now, other, {"done", ""});
+  for (int i = 1; i < 37; ++i) status.remember(scene.shot.now + minutes{i}, refused, failed(i));
+  const Json actions = status_of(scene, status)["actions"];
+  REQUIRE(actions.size() == 2);
+  CHECK(actions[0]["result"] == "done");
+  CHECK(actions[0]["times"] == 1);
+  CHECK_FALSE(actions[0].contains("error"));
+  CHECK(actions[1]["result"] == "failed");
+  CHECK(actions[1]["error"] == "denied 36");
+  CHECK(actions[1]["times"] == 37);
+  CHECK(actions[1]["first"] == "2027-01-15T08:00:00Z");
+  CHECK(actions[1]["time"] == "2027-01-15T08:36:00Z");
+  // When it works at last, that is another thing.
+  status.remember(scene.shot.now + minutes{40}, refused, {"done", ""});
+  CHECK(status_of(scene, status)["actions"].size() == 3);
+}
+
+TEST_CASE("status: what an earlier sweeper has done is recalled", "[sweeper]") {
+  Status status;
+  Event event;
+  event.program = "flex-sweeper";
+  event.what = "delete_instances";
+  event.rule = "orphan_instance";
+  event.group = "hpc-a";
+  event.nodes = "a-0";
+  event.why = "its node is powered down";
+  event.when = TimePoint{Seconds{1'800'000'000}};
+  event.more = {{"result", "failed"}, {"error", "no"}};
+  status.recall(event);
+  status.recall(event);
+  event.rule.clear();
+  status.recall(event);  // something that it saw
+  const Json actions = status_of(Scene{}, status)["actions"];
+  CHECK(actions == Json::array({{{"time", "2027-01-15T08:00:00Z"},
+                                 {"first", "2027-01-15T08:00:00Z"},
+                                 {"times", 2},
+                                 {"rule", "orphan_instance"},
+                                 {"what", "delete_instances"},
+                                 {"target", "hpc-a"},
+                                 {"nodes", "a-0"},
+                                 {"job", 0},
+                                 {"why", "its node is powered down"},
+                                 {"result", "failed"},
+                                 {"error", "no"}}}));
 }
 
 // ---- how big it gets ----
