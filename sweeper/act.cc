@@ -3,6 +3,8 @@
 
 #include "lib/slurm/hostlist.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace flex {
@@ -18,6 +20,11 @@ std::string text_of(const Action& action) {
   if (const auto* tell = std::get_if<TellJob>(&action.what)) return tell->comment;
   if (const auto* warn = std::get_if<WarnJob>(&action.what)) return warn->comment;
   return {};
+}
+
+/// A job whose VM is gone, or is about to go, does not wait until Google has answered all requests.
+bool is_urgent(const Action& action) {
+  return action.rule == Rule::UnbackedNode || action.rule == Rule::LeaseEnd;
 }
 
 }  // namespace
@@ -42,10 +49,23 @@ Event event_like(const Action& action) {
   return event;
 }
 
+void Outcome::add(std::string_view part, const std::string& why) {
+  constexpr std::array<std::string_view, 4> kWorse{"skipped", "done", "again", "failed"};
+  const auto rank = [&](std::string_view word) {
+    return std::find(kWorse.begin(), kWorse.end(), word) - kWorse.begin();
+  };
+  // The history says "ok".
+  const std::string_view word = part == "ok" ? "done" : part;
+  if (rank(word) <= rank(result)) return;
+  result = word;
+  error = why;
+}
+
 void ActReport::note(const Action& action,
                      const std::vector<NodeName>& nodes,
                      std::string_view result,
                      const Error& error) {
+  known[&action].add(result, error.what);
   // What only repeats, for people, what is there: a busy cluster has thousands a minute.
   if (action.rule == Rule::JobNote || action.rule == Rule::NodeNote) return;
   Event event = event_like(action);
@@ -73,10 +93,7 @@ ActReport act(Actor& actor, const std::vector<Action>& actions) {
   std::vector<Action> rest;
   for (const Action& action : actions) {
     log_action(actor.log, action);
-    // A job whose VM is gone, or is about to go, does not wait until Google has answered all
-    // requests.
-    const bool is_urgent = action.rule == Rule::UnbackedNode || action.rule == Rule::LeaseEnd;
-    (is_urgent ? urgent : rest).push_back(action);
+    (is_urgent(action) ? urgent : rest).push_back(action);
   }
   const auto tell = [&] {
     if (actor.tell && !report.events.empty()) actor.tell(std::exchange(report.events, {}));
@@ -87,6 +104,13 @@ ActReport act(Actor& actor, const std::vector<Action>& actions) {
   tell();
   if (!actor.should_stop()) act_on_slurm(actor, rest, report);
   tell();
+  auto next_urgent = urgent.begin();
+  auto next = rest.begin();
+  for (const Action& action : actions) {
+    const Action& copy = is_urgent(action) ? *next_urgent++ : *next++;
+    report.outcomes.push_back(std::move(report.known[&copy]));
+  }
+  report.known.clear();
   return report;
 }
 

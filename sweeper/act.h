@@ -16,6 +16,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -44,14 +45,25 @@ struct Actor {
   std::function<void(std::vector<Event>)> tell{};
 };
 
+/// What became of an action.
+struct Outcome {
+  std::string result = "skipped";  ///< or "done", "again", "failed"; of its parts the worst
+  std::string error{};
+
+  /// The result of another part of it.
+  void add(std::string_view part, const std::string& why);
+};
+
 struct ActReport {
   std::size_t done = 0;
   std::size_t failed = 0;
   /// Right moment missed (a request that is being served, a node that has changed): looked at again
   /// in the next round.
   std::size_t again = 0;
-  std::size_t waiting = 0;      ///< requests that are asked for when their turn comes
-  std::vector<Event> events{};  ///< what was done, until it is told
+  std::size_t waiting = 0;          ///< requests that are asked for when their turn comes
+  std::vector<Event> events{};      ///< what was done, until it is told
+  std::vector<Outcome> outcomes{};  ///< of each action, in their order
+  std::unordered_map<const Action*, Outcome> known{};  ///< only while they are carried out
 
   /// "ok", "failed" or "again" became of the action, with the error where there is one.
   void note(const Action& action, std::string_view result, const Error& error = {});

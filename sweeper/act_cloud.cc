@@ -81,6 +81,14 @@ class CloudActor {
     return asker == askers_.end() ? Event{} : event_like(*asker->second);
   }
 
+  /// The action that these nodes were asked for by.
+  void note_asker(const std::vector<NodeName>& nodes,
+                  std::string_view result,
+                  const Error& error = {}) {
+    const auto asker = askers_.find(nodes.front());
+    if (asker != askers_.end()) report_.known[asker->second].add(result, error.what);
+  }
+
   /// Counts the answer to a write. What is gone already is as it should be.
   Then<Operation> finish(const Action& action) {
     return [this, &action](const Result<Operation>& got) {
@@ -213,6 +221,7 @@ class CloudActor {
     const RequestSpec& spec = outcome.request.spec;
     if (outcome.result != RequestResult::Failed) {
       ++report_.done;
+      note_asker(spec.nodes, "done");
       return actor_.log.info(
           outcome.result == RequestResult::Requested ? "requested" : "requested_before",
           {{"job", outcome.request.job},
@@ -227,7 +236,9 @@ class CloudActor {
   }
 
   void note(const Refusal& refusal) {
-    if (is_active_requests_quota(refusal.error)) {
+    const bool is_turn = is_active_requests_quota(refusal.error);
+    note_asker(refusal.nodes, is_turn ? "again" : "failed", refusal.error);
+    if (is_turn) {
       if (!asked_before_.contains(refusal.nodes.front())) ++report_.waiting;
       return actor_.log.info("waits_for_turn",
                              {{"job", refusal.job},

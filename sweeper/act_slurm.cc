@@ -258,6 +258,7 @@ class SlurmActor {
 
   void postpone(const Action& action) {
     ++report_.again;
+    report_.known[&action].add("again", "slurmctld has changed the node since it was looked at");
     actor_.log.info("action_again",
                     {{"rule", to_string(action.rule)},
                      {"what", kind_text(action)},

@@ -40,7 +40,7 @@ struct Health {
   std::string why{};
   TimePoint started{};
   TimePoint last_complete{};  ///< of the last complete round, or of the last passive one
-  Seconds interval{};
+  Seconds interval{};         ///< between rounds, as they are made on this host
 };
 
 /// How old the last complete round may be.

@@ -4,6 +4,7 @@
 
 #include "lib/config/shapes.h"
 #include "lib/core/trust.h"
+#include "sweeper/http_connections.h"
 #include "sweeper/page/page.h"
 
 #include <fmt/format.h>
@@ -11,34 +12,26 @@
 
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <exception>
-#include <filesystem>
-#include <map>
 #include <mutex>
-#include <netinet/in.h>
 #include <semaphore>
 #include <sys/socket.h>
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace flex {
 
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kThreads = 4;
 /// Connections that wait for a thread; more of them wait in the kernel.
 constexpr std::ptrdiff_t kMostConnections = 32;
 constexpr std::size_t kMostPayload = 1024;
 constexpr std::size_t kMostToken = 4096;
+/// Between two reads; how long it may take as a whole is the reaper's to say.
 constexpr time_t kReadSeconds = 5;
-/// A client that sends a byte now and then would never run into that: all in all it has so long.
-constexpr std::chrono::seconds kMostTime{15};
 
 /// httplib's own pool takes any number of connections.
 class BoundedPool : public httplib::TaskQueue {
@@ -46,7 +39,10 @@ class BoundedPool : public httplib::TaskQueue {
   using Taken = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
 
  public:
+  explicit BoundedPool(HttpReaper& reaper) : reaper_(reaper) {}
+
   Taken enqueue(std::function<void()> work) override {
+    reaper_.wake();
     room_.acquire();
     return pool_.enqueue([this, work = std::move(work)] {
       work();
@@ -57,40 +53,10 @@ class BoundedPool : public httplib::TaskQueue {
   void shutdown() override { pool_.shutdown(); }
 
  private:
+  HttpReaper& reaper_;
   std::counting_semaphore<kMostConnections> room_{kMostConnections};
   httplib::ThreadPool pool_{kThreads};
 };
-
-int port_of(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET)
-    return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
-  if (address.ss_family == AF_INET6)
-    return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
-  return -1;
-}
-
-/// A client: the descriptor and its own port.
-using Connection = std::pair<int, int>;
-
-/// httplib does not show its connections: they are those of our process with our port.
-std::vector<Connection> find_connections(int port) {
-  std::vector<Connection> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
-       at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    sockaddr_storage local{};
-    sockaddr_storage peer{};
-    socklen_t size = sizeof local;
-    if (::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &size) != 0) continue;
-    size = sizeof peer;
-    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
-    if (port_of(local) == port) found.emplace_back(fd, port_of(peer));
-  }
-  return found;
-}
 
 httplib::Headers security_headers() {
   return {
@@ -128,8 +94,8 @@ Result<std::string> load_token(const std::string& path, const std::optional<uid_
 /// One listening server, from its start to its end.
 class HttpServer::Impl {
  public:
-  explicit Impl(std::string token) : token_(std::move(token)) {
-    http_.new_task_queue = [] { return new BoundedPool; };
+  Impl(std::string token, const HttpLimits& limits) : token_(std::move(token)), reaper_(limits) {
+    http_.new_task_queue = [this] { return new BoundedPool(reaper_); };
     // A thread serves one connection, so none is kept open.
     http_.set_keep_alive_max_count(1);
     http_.set_keep_alive_timeout(kReadSeconds);
@@ -149,7 +115,7 @@ class HttpServer::Impl {
     if (!thread_.joinable()) return;
     http_.stop();
     while (!has_ended_) {
-      for (const auto& [fd, peer] : find_connections(port_)) ::shutdown(fd, SHUT_RDWR);
+      visit_connections(port_, [](int fd) { ::shutdown(fd, SHUT_RDWR); });
       std::this_thread::sleep_for(std::chrono::milliseconds{5});
     }
     thread_.join();
@@ -173,6 +139,7 @@ class HttpServer::Impl {
     const bool is_v6 = at.host.find(':') != std::string::npos;
     address_ = fmt::format("{}{}{}:{}", is_v6 ? "[" : "", at.host, is_v6 ? "]" : "", port_);
     try {
+      reaper_.start(port_);
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& error) {
       return Error{ErrorKind::Retry, fmt::format("no thread to listen with: {}", error.what())};
@@ -186,18 +153,6 @@ class HttpServer::Impl {
   void publish(std::shared_ptr<const Published> texts) {
     const std::lock_guard lock(mutex_);
     texts_ = std::move(texts);
-  }
-
-  void hang_up_slow() {
-    const auto now = SteadyClock::now();
-    std::map<Connection, SteadyClock::time_point> still;
-    for (const Connection& connection : find_connections(port_)) {
-      const auto known = seen_.find(connection);
-      const auto since = known == seen_.end() ? now : known->second;
-      if (now - since > kMostTime) ::shutdown(connection.first, SHUT_RDWR);
-      still[connection] = since;
-    }
-    seen_ = std::move(still);
   }
 
   [[nodiscard]] bool has_ended() const { return has_ended_; }
@@ -243,6 +198,9 @@ class HttpServer::Impl {
   }
 
   httplib::Server::HandlerResponse admit(const Request& request, Response& response) {
+    // A text is served whole: httplib would make each of thousands of ranges a part of its own, in
+    // memory. It has read the header before anybody was asked.
+    const_cast<Request&>(request).ranges.clear();
     const Verdict verdict = judge({.method = request.method,
                                    .path = request.path,
                                    .host = request.get_header_value("Host"),
@@ -266,6 +224,7 @@ class HttpServer::Impl {
   }
 
   const std::string token_;
+  HttpReaper reaper_;
   httplib::Server http_{};
   int port_ = -1;
   std::string address_{};
@@ -273,10 +232,10 @@ class HttpServer::Impl {
   std::thread thread_{};
   std::mutex mutex_{};
   std::shared_ptr<const Published> texts_ = std::make_shared<Published>();
-  std::map<Connection, SteadyClock::time_point> seen_{};
 };
 
-HttpServer::HttpServer(const Log& log) : log_(log), texts_(std::make_shared<Published>()) {}
+HttpServer::HttpServer(const Log& log, const HttpLimits& limits)
+    : log_(log), limits_(limits), texts_(std::make_shared<Published>()) {}
 
 HttpServer::~HttpServer() = default;
 
@@ -290,9 +249,9 @@ void HttpServer::keep_up(const SweeperConfig& config, const std::optional<uid_t>
     return complain(token.error().what);
   }
   const std::string key = fmt::format("{}\n{}", config.listen, *token);
-  if (impl_ && !impl_->has_ended() && key == key_) return impl_->hang_up_slow();
+  if (impl_ && !impl_->has_ended() && key == key_) return;
   impl_.reset();
-  auto next = std::make_unique<Impl>(*token);
+  auto next = std::make_unique<Impl>(*token, limits_);
   next->publish(texts_);
   if (const auto listening = next->listen(*at); !listening) return complain(listening.error().what);
   impl_ = std::move(next);

@@ -5,6 +5,7 @@
 
 #include "lib/config/config.h"
 #include "lib/core/log.h"
+#include "sweeper/http_connections.h"
 #include "sweeper/http_rules.h"
 
 #include <memory>
@@ -23,14 +24,13 @@ struct Published {
 
 class HttpServer {
  public:
-  explicit HttpServer(const Log& log);
+  explicit HttpServer(const Log& log, const HttpLimits& limits = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   /// Listens as the config says: to be called before each round. What does not work, a port that is
-  /// taken, say, is logged once and tried again the next time. Clients that have been slow since
-  /// the last time are hung up on. Signals must be held.
+  /// taken, say, is logged once and tried again the next time. Signals must be held.
   void keep_up(const SweeperConfig& config, const std::optional<uid_t>& slurm_user);
 
   void publish(Published texts);
@@ -44,6 +44,7 @@ class HttpServer {
   void complain(const std::string& why);
 
   const Log& log_;
+  const HttpLimits limits_;
   std::string complaint_{};  ///< the last one
   std::string key_{};        ///< the settings of the server that runs
   std::shared_ptr<const Published> texts_{};

@@ -33,8 +33,10 @@ class Finder {
   Finder(const Config& config, const Snapshot& shot)
       : sweeper_(config.sweeper), shot_(shot), picture_(config, shot) {
     for (const NodePicture& node : picture_.nodes()) {
-      const bool is_near = node.is_coming_up() || !node.jobs.empty();
-      if (is_near) busy_.insert(config.nodesets[node.nodeset].name);
+      const bool is_off = node.node != nullptr && is_powered_down(*node.node);
+      if (node.is_coming_up() || (is_off && !node.jobs.empty()))
+        busy_.insert(config.nodesets[node.nodeset].name);
+      for (const Job* job : node.jobs) jobs_.insert(job->id);
     }
   }
 
@@ -99,9 +101,9 @@ class Finder {
     const bool is_active = std::any_of(group.requests.begin(),
                                        group.requests.end(),
                                        [](const ResizeRequest& each) { return each.is_active(); });
-    if (group.group.kind == GroupKind::Loose || !group.instances.empty() || is_active ||
-        busy_.contains(group.nodeset))
-      return;
+    if (group.group.kind == GroupKind::Loose || !group.instances.empty() || is_active) return;
+    const JobId job = described_number(group.group.description, "job");
+    if (job != 0 ? jobs_.contains(job) : busy_.contains(group.nodeset)) return;
     const int patience = group.group.target_size == 0 ? 1 : kSizedPatience;
     add("group", group.group.name.text, patience * sweeper_.empty_mig_grace, "it is empty");
   }
@@ -137,6 +139,7 @@ class Finder {
   const Snapshot& shot_;
   Picture picture_;
   std::set<std::string> busy_{};  ///< nodesets that are about to need their groups
+  std::set<JobId> jobs_{};        ///< that hold nodes: they may need their own groups
   std::vector<Unneeded> found_{};
 };
 

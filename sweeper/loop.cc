@@ -74,6 +74,7 @@ Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
       historian_(options_.state_dir, log) {
   shot_.cluster = parts_.cluster;
   status_.started = wall_clock();
+  status_.is_blind = true;
   if (!options_.state_dir.empty()) read_to_ = end_of_history(options_.state_dir);
   watch_calls();
 }
@@ -86,6 +87,7 @@ Result<Done> Loop::lock() {
   // Another controller's sweeper may have written since.
   load_memory();
   historian_.load();
+  recall_actions();
   return Done{};
 }
 
@@ -149,6 +151,7 @@ bool Loop::round() {
   status_.state = "active";
   status_.why.clear();
   report.is_complete = true;
+  status_.is_blind = false;
   if (lock_) historian_.look(parts_.config, shot_);
   metrics_.note_look(parts_.config, shot_);
   status_.leaks = leak_watch_.look(parts_.config, shot_);
@@ -189,10 +192,16 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
               .served = {},
               .tell =
                   [this](std::vector<Event> events) {
+                    // Not from the history: a disk that is full is no reason to count less.
+                    for (const Event& event : events) metrics_.note_action(event);
                     if (lock_) historian_.tell(std::move(events));
                   }};
   const ActReport acted = act(actor, actions);
-  for (const Action& action : actions) status_.remember(shot_.now, action);
+  // Ended before it began: none.
+  if (acted.outcomes.size() == actions.size()) {
+    for (std::size_t i = 0; i < actions.size(); ++i)
+      status_.remember(shot_.now, actions[i], acted.outcomes[i]);
+  }
   // Something was not as it looked: the next look is a full one.
   if (acted.again > 0) shot_.nodes.as_of = {};
   return acted;
@@ -259,6 +268,7 @@ void Loop::forget_looks() {
   shot_.cluster = std::move(cluster);
   memory_ = {};
   saved_memory_.clear();
+  status_.is_blind = true;
   status_.leaks.clear();
   leak_watch_ = {};
   waiting_ = 0;
@@ -349,6 +359,7 @@ void Loop::save() {
 }
 
 void Loop::publish() {
+  status_.interval = interval();
   user_names_.fill(shot_.jobs.items);
   std::string text = to_json_text(status_, parts_.config, shot_, memory_);
   serve(text);
@@ -408,12 +419,15 @@ bool Loop::should_stop() {
   return is_stopping_;
 }
 
-Milliseconds Loop::pause() const {
-  Milliseconds interval = options_.interval.value_or(parts_.config.sweeper.interval);
+std::chrono::seconds Loop::interval() const {
+  const auto interval = options_.interval.value_or(parts_.config.sweeper.interval);
   // A thousand VMs need not ask all the time; slurm.conf may change.
-  constexpr Milliseconds kElsewhere = std::chrono::minutes{5};
-  if (!is_candidate_) interval = std::max(interval, kElsewhere);
-  return round_pause(interval, status_.failures_in_a_row);
+  constexpr std::chrono::seconds kElsewhere = std::chrono::minutes{5};
+  return is_candidate_ ? interval : std::max(interval, kElsewhere);
+}
+
+Milliseconds Loop::pause() const {
+  return round_pause(interval(), status_.failures_in_a_row);
 }
 
 Loop::Wake Loop::sleep(Milliseconds time) {

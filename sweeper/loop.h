@@ -79,8 +79,10 @@ class Loop {
   void save();
   void publish();
   void keep_serving();
+  [[nodiscard]] bool is_to_serve() const;
   void serve(std::string status);
   void read_news();
+  void recall_actions();
   void watch_calls();
   void publish_queue(std::size_t waiting);
   Progress first_progress();
@@ -95,6 +97,9 @@ class Loop {
   void reload();
   void take_signals();
   Wake sleep(std::chrono::milliseconds time);
+  /// From the beginning of one round to that of the next, if all is well.
+  [[nodiscard]] std::chrono::seconds interval() const;
+  /// The same, with what failed rounds add to it.
   [[nodiscard]] std::chrono::milliseconds pause() const;
   void notify_status() const;
   [[nodiscard]] bool should_stop();

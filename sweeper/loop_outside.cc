@@ -30,11 +30,24 @@ Progress Loop::first_progress() {
 }
 
 /// A sweeper that is only to run a few rounds, or to do nothing, leaves the port to the daemon.
+bool Loop::is_to_serve() const {
+  return options_.rounds == 0 && !options_.is_dry_run;
+}
+
 void Loop::keep_serving() {
-  if (options_.rounds != 0 || options_.is_dry_run) return;
+  if (!is_to_serve()) return;
   http_.keep_up(parts_.config.sweeper, options_.slurm_user);
-  status_.http = http_.address();
-  if (status_.last_round.number == 0) publish();
+  const std::string before = std::exchange(status_.http, http_.address());
+  // Who asks before the round is over is told where this is served.
+  if (status_.last_round.number == 0 || status_.http != before) publish();
+}
+
+/// What was done before this sweeper was started: a restart is when people look.
+void Loop::recall_actions() {
+  if (!is_to_serve() || !status_.actions.empty()) return;
+  HistoryMark all;
+  (void)read_history(
+      options_.state_dir, all, [this](const Event& event) { status_.recall(event); });
 }
 
 /// What other programs have written since the last time. Where another host is in charge its
@@ -53,7 +66,8 @@ void Loop::watch_calls() {
 }
 
 void Loop::serve(std::string status) {
-  if (status_.http.empty()) return;
+  // Also for a server that is not there yet.
+  if (!is_to_serve()) return;
   read_news();
   http_.publish({.status = std::move(status),
                  .metrics = metrics_.text({.config = parts_.config,
@@ -65,7 +79,7 @@ void Loop::serve(std::string status) {
                             .why = status_.why,
                             .started = status_.started,
                             .last_complete = last_good_,
-                            .interval = parts_.config.sweeper.interval}});
+                            .interval = interval()}});
 }
 
 }  // namespace flex

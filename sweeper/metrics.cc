@@ -74,17 +74,27 @@ std::string result_of(const Event& event) {
   return event.what == "not_requested" ? "failed" : "ok";
 }
 
-/// A code of Google's: SOME_WORDS. The first few kinds of them are told apart.
-std::string label_of(const std::string& code, std::set<std::string>& known) {
-  constexpr std::size_t kMostCodes = 50;
+/// A word of somebody else's as a label. The first few kinds of them are told apart.
+std::string label_of(const std::string& word,
+                     std::set<std::string>& known,
+                     bool (*is_letter)(char)) {
+  constexpr std::size_t kMostWords = 50;
   constexpr std::size_t kLongest = 64;
   const bool is_word =
-      !code.empty() && code.size() <= kLongest && std::all_of(code.begin(), code.end(), [](char c) {
-        return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-      });
-  if (!is_word || (known.size() >= kMostCodes && !known.contains(code))) return "other";
-  known.insert(code);
-  return code;
+      !word.empty() && word.size() <= kLongest && std::all_of(word.begin(), word.end(), is_letter);
+  if (!is_word || (known.size() >= kMostWords && !known.contains(word))) return "other";
+  known.insert(word);
+  return word;
+}
+
+/// A code of Google's: SOME_WORDS.
+bool is_in_code(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// "regionInstanceGroupManagers.list"
+bool is_in_method(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.';
 }
 
 /// How a request was when it was last seen.
@@ -126,6 +136,7 @@ struct Metrics::Impl {
                                      "From slurmctld's wish for a node until the node is up.");
 
   std::set<std::string> codes{};
+  std::set<std::string> methods{};
   std::unordered_map<std::string, LastSeen> requests{};  ///< "group/request"
   std::unordered_map<NodeName, TimePoint> coming{};      ///< since when slurmctld wants them up
   bool has_looked = false;
@@ -138,14 +149,15 @@ struct Metrics::Impl {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
   }
 
-  void count_calls(const std::string& program, std::string_view method, int status, double n) {
+  void count_calls(const std::string& program, const std::string& method, int status, double n) {
     calls
         .Add({{"program", program},
-              {"method", std::string(method)},
+              {"method", label_of(method, methods, is_in_method)},
               {"status", std::to_string(status)}})
         .Increment(n);
   }
 
+  void begin(const Config& config);
   void look_at(const SweptGroup& group, const ResizeRequest& request, TimePoint now);
   void look_at(const NodePicture& node, const std::string& nodeset, TimePoint now);
   void count_error(Counters& counters, const std::string& nodeset, const ProviderError& error);
@@ -157,8 +169,18 @@ void Metrics::Impl::count_error(Counters& counters,
   counters
       .Add({{"nodeset", nodeset},
             {"kind", std::string(to_string(to_error(error).kind))},
-            {"code", label_of(error.code, codes)}})
+            {"code", label_of(error.code, codes, is_in_code)}})
       .Increment();
+}
+
+/// What has not happened yet is 0 and not unknown: a rise from nothing is none for Prometheus.
+void Metrics::Impl::begin(const Config& config) {
+  for (const NodesetConfig& set : config.nodesets) {
+    const prometheus::Labels labels{{"nodeset", set.name}};
+    created.Add(labels);
+    queue_wait.Add(labels, wait_buckets());
+    boot_time.Add(labels, wait_buckets());
+  }
 }
 
 /// At the first look everything is old.
@@ -195,12 +217,15 @@ void Metrics::Impl::look_at(const NodePicture& node, const std::string& nodeset,
   coming.erase(began);
 }
 
-Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
+  for (const std::string_view result : {"complete", "failed", "incomplete", "passive"})
+    impl_->rounds.Add({{"result", std::string(result)}});
+}
 
 Metrics::~Metrics() = default;
 
 void Metrics::note_call(const CallNote& note) {
-  impl_->count_calls("flex-sweeper", note.method, note.status, 1);
+  impl_->count_calls("flex-sweeper", std::string(note.method), note.status, 1);
   if (note.is_retry) impl_->retries.Add({{"program", "flex-sweeper"}}).Increment();
   impl_->call_time.Add({{"method", std::string(note.method)}}, call_buckets())
       .Observe(std::chrono::duration<double>(note.took).count());
@@ -216,18 +241,21 @@ void Metrics::note_event(const Event& event) {
       impl_->retries.Add({{"program", program}}).Increment(static_cast<double>(told.retries));
     return;
   }
-  // flexctl's have a rule, too.
-  if (!event.rule.empty() && event.program == "flex-sweeper") {
-    impl_->actions.Add({{"rule", event.rule}, {"what", event.what}, {"result", result_of(event)}})
-        .Increment();
-    return;
-  }
+  // The sweeper's own have been counted when they were done; flexctl's have a rule, too.
+  if (!event.rule.empty() && event.program == "flex-sweeper") return;
   impl_->events.Add({{"program", program}, {"what", one_of(kEvents, event.what)}}).Increment();
   if (event.what != "asked") return;
-  // flex-resume knows the moment; the look would find it later.
+  // flex-resume knows the moment; the look would find it later. It is run again while a node waits,
+  // to keep it from ResumeTimeout: only the first time counts, even if nobody knows when that was.
   if (const auto nodes = expand_hostlist(event.nodes)) {
-    for (const NodeName& node : *nodes) impl_->coming.insert_or_assign(node, event.when);
+    for (const NodeName& node : *nodes) impl_->coming.try_emplace(node, event.when);
   }
+}
+
+void Metrics::note_action(const Event& event) {
+  if (event.rule.empty()) return;
+  impl_->actions.Add({{"rule", event.rule}, {"what", event.what}, {"result", result_of(event)}})
+      .Increment();
 }
 
 void Metrics::forget_looks() {
@@ -237,6 +265,7 @@ void Metrics::forget_looks() {
 }
 
 void Metrics::note_look(const Config& config, const Snapshot& shot) {
+  impl_->begin(config);
   std::set<std::string> listed;
   for (const SweptGroup& group : shot.groups) {
     for (const ResizeRequest& request : group.requests) {

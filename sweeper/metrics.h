@@ -36,8 +36,10 @@ class Metrics {
 
   /// A call of the sweeper's own.
   void note_call(const CallNote& note);
-  /// Something in the history: calls and deeds of other programs, the sweeper's own actions.
+  /// Something in the history: calls and deeds of other programs, what the sweeper has seen.
   void note_event(const Event& event);
+  /// What the sweeper has just done; an event without a rule is no action.
+  void note_action(const Event& event);
   /// A complete look: what has changed since the last one.
   void note_look(const Config& config, const Snapshot& shot);
   /// Another host looks now: what was seen is not compared with what will be.

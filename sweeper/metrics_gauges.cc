@@ -193,6 +193,10 @@ void add_sweeper(Registry& registry, const MetricsView& view) {
       "flex_start_start_timestamp_seconds",
       "When the sweeper was started.",
       seconds_of(status.started));
+}
+
+/// What the last look has seen of Google's queue.
+void add_queue(Registry& registry, const MetricsView& view) {
   set(registry,
       "flex_start_groups",
       "Managed instance groups of this cluster.",
@@ -215,6 +219,9 @@ void add_sweeper(Registry& registry, const MetricsView& view) {
 
 void add_gauges(Registry& registry, const MetricsView& view) {
   add_sweeper(registry, view);
+  // Beside a backup controller, and at the start, nothing is known: not even that it is 0.
+  if (view.status.is_blind) return;
+  add_queue(registry, view);
   add_nodesets(registry, view);
   add_leaks(registry, view);
 }

@@ -2,13 +2,16 @@
 #include "sweeper/status.h"
 
 #include "lib/core/duration.h"
+#include "lib/core/text.h"
 #include "lib/slurm/hostlist.h"
 #include "sweeper/lease.h"
+#include "sweeper/queue.h"
 #include "sweeper/status_parts.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <tuple>
 #include <unistd.h>
 
 namespace flex {
@@ -22,9 +25,32 @@ constexpr std::size_t kMostActions = 100;
 /// Of which so many only tell something to a job or a node: those come by the hundred, and must not
 /// push out the few that matter.
 constexpr std::size_t kMostNotes = 20;
+constexpr std::size_t kMostError = 300;
 
 bool is_note(const PastAction& past) {
   return past.rule == to_string(Rule::JobNote) || past.rule == to_string(Rule::NodeNote);
+}
+
+/// What makes two of them the same. Google's words may have a time or a number in them.
+auto key_of(const PastAction& past) {
+  return std::tie(past.rule, past.what, past.target, past.nodes, past.job, past.why, past.result);
+}
+
+void keep(std::deque<PastAction>& actions, PastAction past) {
+  const auto same = std::find_if(actions.begin(), actions.end(), [&](const PastAction& known) {
+    return key_of(known) == key_of(past);
+  });
+  if (same != actions.end()) {
+    past.first = same->first;
+    past.times = same->times + 1;
+    actions.erase(same);
+  }
+  actions.push_back(std::move(past));
+  const auto notes = std::count_if(actions.begin(), actions.end(), is_note);
+  if (notes > static_cast<std::ptrdiff_t>(kMostNotes))
+    actions.erase(std::find_if(actions.begin(), actions.end(), is_note));
+  else if (actions.size() > kMostActions)
+    actions.pop_front();
 }
 
 /// Nodes that got new VMs because they were drained, in the last day.
@@ -44,13 +70,18 @@ Json repairs_json(const Memory& memory) {
 Json actions_json(const Status& status) {
   Json actions = Json::array();
   for (const PastAction& past : status.actions) {
-    actions.push_back({{"time", iso(past.when)},
-                       {"rule", past.rule},
-                       {"what", past.what},
-                       {"target", past.target},
-                       {"nodes", past.nodes},
-                       {"job", past.job},
-                       {"why", past.why}});
+    Json json{{"time", iso(past.when)},
+              {"rule", past.rule},
+              {"what", past.what},
+              {"target", past.target},
+              {"nodes", past.nodes},
+              {"job", past.job},
+              {"why", past.why},
+              {"result", past.result},
+              {"times", past.times}};
+    if (past.times > 1) json["first"] = iso(past.first);
+    if (!past.error.empty()) json["error"] = past.error;
+    actions.push_back(std::move(json));
   }
   return actions;
 }
@@ -89,9 +120,10 @@ Json head_json(const Status& status, const Config& config, const Snapshot& shot)
           {"state", status.state},
           {"why", status.why},
           {"started", iso(status.started)},
-          {"interval_seconds", config.sweeper.interval.count()},
+          {"interval_seconds", status.interval.count()},
           {"round", status.last_round.number},
           {"last_complete_round", iso(status.last_complete)},
+          {"looked", !status.is_blind},
           {"failures_in_a_row", status.failures_in_a_row},
           {"last_round", round_json(status.last_round)}};
 }
@@ -101,25 +133,61 @@ void add_list(Json& json, const std::string& name, status::CutList list) {
   if (list.omitted > 0) json[name + "_omitted"] = list.omitted;
 }
 
+/// Each kind has its own room: however many wait, what runs is told, too.
+void add_jobs(Json& json, const status::Look& look) {
+  status::CutList waiting = status::waiting_jobs(look);
+  status::CutList running = status::running_jobs(look);
+  if (waiting.omitted > 0) json["jobs_waiting_omitted"] = waiting.omitted;
+  if (running.omitted > 0) json["jobs_running_omitted"] = running.omitted;
+  waiting.omitted += running.omitted;
+  for (Json& job : running.items) waiting.items.push_back(std::move(job));
+  add_list(json, "jobs", std::move(waiting));
+}
+
 }  // namespace
 
 std::string status::iso(TimePoint time) {
   return time == TimePoint{} ? std::string{} : format_time(time);
 }
 
-void Status::remember(TimePoint when, const Action& action) {
-  actions.push_back({.when = when,
-                     .rule = std::string(to_string(action.rule)),
-                     .what = std::string(kind_text(action)),
-                     .target = target_of(action),
-                     .nodes = fold_hostlist(nodes_of(action)),
-                     .job = job_of(action),
-                     .why = action.why});
-  const auto notes = std::count_if(actions.begin(), actions.end(), is_note);
-  if (notes > static_cast<std::ptrdiff_t>(kMostNotes))
-    actions.erase(std::find_if(actions.begin(), actions.end(), is_note));
-  else if (actions.size() > kMostActions)
-    actions.pop_front();
+void Status::remember(TimePoint when, const Action& action, const Outcome& outcome) {
+  keep(actions,
+       {.when = when,
+        .first = when,
+        .rule = std::string(to_string(action.rule)),
+        .what = std::string(kind_text(action)),
+        .target = target_of(action),
+        .nodes = fold_hostlist(nodes_of(action)),
+        .job = job_of(action),
+        .why = action.why,
+        .result = outcome.result,
+        .error = shortened(outcome.error, kMostError)});
+}
+
+void Status::recall(const Event& event) {
+  if (event.rule.empty() || event.program != "flex-sweeper") return;
+  Outcome outcome;
+  const auto told = [&](const std::string& what) {
+    const auto found = event.more.find(what);
+    return found == event.more.end() ? std::string{} : found->second;
+  };
+  // What is asked for is told in flex-resume's words.
+  const bool is_refused = event.what == "not_requested";
+  const std::string usual = is_refused                        ? "failed"
+                            : event.what == "left_to_sweeper" ? "again"
+                                                              : "ok";
+  outcome.add(told("result").empty() ? usual : told("result"), told("error"));
+  keep(actions,
+       {.when = event.when,
+        .first = event.when,
+        .rule = event.rule,
+        .what = event.what,
+        .target = event.request.empty() ? event.group : event.group + "/" + event.request,
+        .nodes = event.nodes,
+        .job = event.job,
+        .why = event.why,
+        .result = outcome.result,
+        .error = shortened(outcome.error, kMostError)});
 }
 
 std::string to_json_text(const Status& status,
@@ -135,10 +203,11 @@ std::string to_json_text(const Status& status,
   json["entries"] = entries;
   json["reservations"] = std::count_if(
       shot.reservations.items.begin(), shot.reservations.items.end(), is_lease_reservation);
-  json["nodesets"] = status::nodesets(look);
+  json["active_requests"] = count_active_requests(shot);
+  json["nodesets"] = status::nodesets(look, status.is_blind);
   add_list(json, "requests", status::requests(look));
   add_list(json, "vms", status::vms(look));
-  add_list(json, "jobs", status::jobs(look));
+  add_jobs(json, look);
   json["retries"] = status::retries(look);
   json["repairs"] = repairs_json(memory);
   json["leaks"] = leaks_json(status);

@@ -54,15 +54,22 @@ Json to_json(const NodesetConfig& set, const Tally& tally) {
 
 }  // namespace
 
-Json nodesets(const Look& look) {
+Json nodesets(const Look& look, bool is_blind) {
   std::vector<Tally> tallies(look.config.nodesets.size());
-  for (const NodePicture& node : look.picture.nodes()) count(tallies[node.nodeset], node);
+  if (!is_blind) {
+    for (const NodePicture& node : look.picture.nodes()) count(tallies[node.nodeset], node);
+  }
   Json sets = Json::array();
   for (std::size_t i = 0; i < tallies.size(); ++i) {
     const NodesetConfig& set = look.config.nodesets[i];
     Json json = to_json(set, tallies[i]);
     const auto stopped = look.memory.stopped.find(set.name);
     if (stopped != look.memory.stopped.end()) json["stopped"] = stopped->second.why;
+    const auto pause = look.shot.pauses.find(set.name);
+    if (pause != look.shot.pauses.end())
+      json["paused"] = pause->second.why();
+    else if (stopped != look.memory.stopped.end() && stopped->second.is_paused)
+      json["paused"] = stopped->second.why;
     sets.push_back(std::move(json));
   }
   return sets;

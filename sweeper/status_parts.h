@@ -34,14 +34,17 @@ inline constexpr std::size_t kMostRows = 300;
 /// "2026-11-16T18:35:00Z"; empty for a time that is not known.
 [[nodiscard]] std::string iso(TimePoint time);
 
-[[nodiscard]] Json nodesets(const Look& look);
+/// `is_blind`: only what the config says is known.
+[[nodiscard]] Json nodesets(const Look& look, bool is_blind);
 /// Those that wait or failed, then the newest of the others.
 [[nodiscard]] CutList requests(const Look& look);
 /// VMs that are alike are one row; where there are too many rows for that, those that end at about
 /// the same time are.
 [[nodiscard]] CutList vms(const Look& look);
-/// Those that hold nodes of ours: who waits longest, then whose VMs end first.
-[[nodiscard]] CutList jobs(const Look& look);
+/// Those that hold nodes of ours and wait for their VMs: who waits longest first.
+[[nodiscard]] CutList waiting_jobs(const Look& look);
+/// Those that run there: whose VMs end first.
+[[nodiscard]] CutList running_jobs(const Look& look);
 [[nodiscard]] Json retries(const Look& look);
 
 }  // namespace flex::status

@@ -3,11 +3,25 @@
 
 const isNote = (action) => action.rule === "job_note" || action.rule === "node_note";
 
+// What was done as it should be needs no word.
+const RESULTS = {failed: ["failed", "bad"], again: ["moment missed", "warn"], skipped: ["not begun", ""]};
+
+function resultPill({result}) {
+  const [words, kind] = RESULTS[result] || [];
+  return words ? el("span", {class: `pill ${kind}`}, words) : null;
+}
+
+/** The last time; and how often the same was done before. */
+function actionTime(action) {
+  const often = action.times > 1 ? el("small", {}, `×${action.times.toLocaleString("en")} since `, timeOf(action.first)) : null;
+  return [timeOf(action.time, true), often];
+}
+
 const ACTION_COLUMNS = [
-  {title: "Time", of: (action) => [timeOf(action.time, true)]},
-  {title: "Action", of: (action) => [String(action.what).replaceAll("_", " "), el("small", {}, action.rule)]},
+  {title: "Time", of: actionTime},
+  {title: "Action", of: (action) => [String(action.what).replaceAll("_", " "), " ", resultPill(action), el("small", {}, action.rule)]},
   {title: "On", of: (action) => [nodesText(action.nodes), el("small", {}, [action.target, action.job ? `job ${action.job}` : ""].filter(Boolean).join(" · "))]},
-  {title: "Why", class: "reason", of: (action) => [action.why]},
+  {title: "Why", class: "reason", of: (action) => [action.why, action.error ? el("small", {class: "clamp", title: action.error}, action.error) : null]},
 ];
 
 function showActions(status) {

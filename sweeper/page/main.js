@@ -10,6 +10,7 @@ let failures = 0;
 let awaySince = 0;
 let nextTry = 0;
 let wasNow = "";
+let takenAt = 0;  // by this browser's clock
 
 // ---- the head ----
 
@@ -44,7 +45,7 @@ function alertsNow() {
   }
   if (status.state === "passive") add("warning", "This sweeper is passive.", status.why);
   for (const set of listOf(status.nodesets)) {
-    if (set.stopped) add("error", `Nodeset ${set.name} is stopped: no VMs are asked for.`, set.stopped);
+    if (set.stopped && !set.paused) add("error", `Nodeset ${set.name} is stopped: no VMs are asked for.`, set.stopped);
   }
   if (listOf(status.leaks).length > 0) add("error", `${plural(status.leaks.length, "thing")} leaked: see Trouble.`);
   return alerts;
@@ -60,7 +61,7 @@ function showAlerts() {
 }
 
 function showHead() {
-  document.title = `${status.cluster || "Flex Start"}: ${listOf(status.jobs).filter((job) => job.state === "waiting").length} waiting`;
+  document.title = whyUnknown(status) ? `${status.cluster || "Flex Start"}: ${status.state}` : `${status.cluster || "Flex Start"}: ${listOf(status.jobs).filter((job) => job.state === "waiting").length + (status.jobs_waiting_omitted || 0)} waiting`;
   byId("cluster").textContent = status.cluster || "Flex Start";
   byId("where").textContent = [status.region, "Flex Start"].filter(Boolean).join(" · ");
   const kinds = {active: "good", waiting: "warn", passive: "warn", stopped: "bad", starting: "warn"};
@@ -75,8 +76,9 @@ function showHead() {
 // ---- all of it ----
 
 const SECTIONS = [
-  ["totals", showTotals, ["nodesets", "requests"]], ["nodesets", showNodesets, ["nodesets"]],
-  ["queue", showQueue, ["requests", "jobs"]], ["timeline", showTimeline, ["vms", "jobs"]],
+  ["totals", showTotals, ["looked", "nodesets", "requests", "active_requests"]], ["nodesets", showNodesets, ["looked", "state", "nodesets"]],
+  ["queue", showQueue, ["looked", "state", "requests", "active_requests", "jobs", "jobs_waiting_omitted"]],
+  ["timeline", showTimeline, ["looked", "state", "vms", "vms_omitted", "jobs", "jobs_running_omitted"]],
   ["trouble", showTrouble, ["leaks", "retries", "repairs"]], ["actions", showActions, ["actions"]],
 ];
 
@@ -97,9 +99,11 @@ function show(force) {
   showAlerts();
 }
 
-/** A change that we have seen happen is fresh: if it seems old or new, a clock is wrong. */
+/** A change that we have seen happen is fresh: if it seems old or new, a clock is wrong. Of what changed while nobody looked, nobody knows when. */
 function learnSkew(now) {
-  if (wasNow && now !== wasNow) {
+  const hasWatched = Date.now() - takenAt < 20000;
+  takenAt = Date.now();
+  if (wasNow && now !== wasNow && hasWatched) {
     const apart = Date.now() - toTime(now);
     const slack = 1000 * (status.interval_seconds || 15) + 15000;
     clockSkew = apart > slack || apart < -5000 ? apart : 0;
@@ -212,6 +216,7 @@ byId("timeline-span").addEventListener("change", () => show("timeline"));
 byId("actions-filter").addEventListener("input", () => show("actions"));
 byId("actions-notes").addEventListener("change", () => show("actions"));
 window.addEventListener("resize", () => show("timeline"));
+matchMedia("(max-width: 50rem)").addEventListener("change", () => show("queue"));
 document.addEventListener("visibilitychange", () => {
   clearTimeout(timer);
   if (!document.hidden && byId("login").hidden) poll();

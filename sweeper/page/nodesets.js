@@ -24,32 +24,43 @@ function stackOf(states) {
   }));
 }
 
+/** Why nothing is known of nodes, VMs and jobs; empty: it is. */
+function whyUnknown(status) {
+  if (status.looked !== false) return "";
+  return status.state === "passive" ? "Passive: see the page of the sweeper that is active." : "Not looked yet.";
+}
+
 function nodesetCard(set) {
   const states = statesOf(set);
   const byState = set.nodes_by_state || {};
   const facts = [
     el("span", {}, plural(set.vms || 0, "VM")),
-    el("span", {}, `${plural(set.jobs_waiting || 0, "job")} waiting`),
-    el("span", {}, `${plural(set.jobs_running || 0, "job")} running`),
+    set.jobs_waiting ? el("span", {}, `${plural(set.jobs_waiting, "job")} waiting`) : null,
+    set.jobs_running ? el("span", {}, `${plural(set.jobs_running, "job")} running`) : null,
     set.static_nodes ? el("span", {}, `${set.static_nodes} static`) : null,
     set.next_end ? el("span", {}, "next end ", timeOf(set.next_end)) : null,
   ];
   return el("article", {class: "card"},
     el("div", {class: "set-head"}, el("h3", {}, set.name), el("small", {}, `${plural(set.nodes || 0, "node")} · ${set.mode || "queued"}`)),
-    stackOf(states),
+    states.length > 0 ? stackOf(states) : null,
     el("ul", {class: "legend"}, states.map(([state, words, count]) =>
       el("li", {title: byState[state] || null}, el("span", {class: `swatch is-${state}`}), el("b", {}, count.toLocaleString("en")), ` ${words}`))),
-    set.stopped ? el("p", {class: "alert error"}, "Stopped", el("small", {}, set.stopped)) : null,
+    set.paused ? el("p", {}, el("span", {class: "pill long"}, set.paused), el("small", {}, "no VMs are asked for")) : null,
+    set.stopped && !set.paused ? el("p", {class: "alert error"}, "Stopped", el("small", {}, set.stopped)) : null,
     el("div", {class: "set-facts"}, facts));
 }
 
 function showNodesets(status) {
   const sets = listOf(status.nodesets);
-  fill(byId("nodesets"), sets.length > 0 ? sets.map(nodesetCard) : el("p", {class: "empty"}, "None are configured."));
+  const unknown = whyUnknown(status);
+  fill(byId("nodesets"), unknown ? el("p", {class: "empty"}, unknown) : sets.length > 0 ? sets.map(nodesetCard) : el("p", {class: "empty"}, "None are configured."));
 }
 
 const WAITING_STATES = ["CREATING", "ACCEPTED", "PROVISIONING", "UNKNOWN"];
 const isActive = (request) => WAITING_STATES.includes(request.state);
+
+/** All of them, also those that are not in the list. */
+const activeCount = (status) => Math.max(status.active_requests || 0, listOf(status.requests).filter(isActive).length);
 
 function showTotals(status) {
   const sum = (name) => listOf(status.nodesets).reduce((total, set) => total + (set[name] || 0), 0);
@@ -57,10 +68,10 @@ function showTotals(status) {
   const ends = listOf(status.nodesets).map((set) => set.next_end).filter(Boolean).sort();
   const oldest = waiting.map((request) => request.created).filter(Boolean).sort()[0];
   const tile = (name, value, more) => el("div", {}, el("dt", {}, name), el("dd", {}, value, el("small", {}, more)));
-  fill(byId("totals"),
+  fill(byId("totals"), whyUnknown(status) ? [] : [
     tile("Jobs waiting", String(sum("jobs_waiting")), null),
     tile("Jobs running", String(sum("jobs_running")), null),
-    tile("Requests in Google's queue", String(waiting.length), oldest ? ["longest ", running(oldest, "for")] : null),
+    tile("Requests in Google's queue", String(activeCount(status)), oldest ? ["longest ", running(oldest, "for")] : null),
     tile("VMs", sum("vms").toLocaleString("en"), `of ${plural(sum("nodes"), "node")}`),
-    tile("Next VM ends", ends.length > 0 ? timeOf(ends[0]) : "–", ends.length > 0 ? running(ends[0], "in") : null));
+    tile("Next VM ends", ends.length > 0 ? timeOf(ends[0]) : "–", ends.length > 0 ? running(ends[0], "in") : null)]);
 }

@@ -131,16 +131,18 @@ function showTimeline(status) {
     .sort((left, right) => (left.ends || "~").localeCompare(right.ends || "~") || left.nodes.localeCompare(right.nodes));
   const shown = showsWholeTimeline ? rows : rows.slice(0, FEW);
   const frame = windowOf(shown, byId("timeline-span").value);
-  const count = all.reduce((sum, row) => sum + row.n, 0);
+  const count = all.reduce((sum, row) => sum + row.n, status.vms_omitted || 0);
   byId("timeline-count").textContent = all.length > 0 ? `${plural(count, "VM")}${words.length > 0 ? `, ${plural(rows.length, "row")} found` : ""}` : "";
   const box = byId("timeline");
   if (rows.length === 0) {
-    fill(box, el("p", {class: "empty"}, all.length > 0 ? "Nothing is found." : "There are no VMs."));
+    fill(box, el("p", {class: "empty"}, all.length > 0 ? "Nothing is found." : whyUnknown(status) || "There are no VMs."));
   } else {
     const ticks = ticksOf(frame, box.clientWidth < 600 ? 4 : 8);
     const lanes = el("ol", {class: "lanes"}, axisOf(frame, ticks), shown.map((row) => laneOf(row, jobsOf(row), frame, ticks)));
     lanes.style.setProperty("--now-at", `${within(percent(nowTime(), frame))}%`);
-    fill(box, lanes, status.vms_omitted ? el("p", {class: "empty"}, `and ${status.vms_omitted} VMs more`) : null);
+    const more = [status.vms_omitted ? `and ${plural(status.vms_omitted, "VM")} more` : "",
+      status.jobs_running_omitted ? `${plural(status.jobs_running_omitted, "running job")} without name and bar` : ""].filter(Boolean);
+    fill(box, lanes, more.length > 0 ? el("p", {class: "empty"}, more.join("; ")) : null);
   }
-  showMore(byId("timeline-more"), rows.length, shown.length);
+  showMore(byId("timeline-more"), rows.length, shown.length, FEW);
 }

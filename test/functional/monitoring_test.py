@@ -116,6 +116,16 @@ def the_dashboard_can_be_imported():
     assert len(places) == len(ids), "panels on top of each other"
 
 
+def what_is_rare_is_shown_over_hours():
+    """A few requests a day: over the minutes of a rate they are no number."""
+    rare = {"flex_start_queue_wait_seconds": "1d", "flex_start_resume_to_up_seconds": "1d", "flex_start_request_attempts_total": "1h",
+            "flex_start_request_failures_total": "1h", "flex_start_requests_created_total": "1h"}
+    expressions = [target["expr"] for panel in dashboard()["panels"] for target in panel.get("targets", [])]
+    for name, span in rare.items():
+        spans = [re.search(r"\[(.*?)\]", text)[1] for text in expressions if name in text]
+        assert spans and set(spans) == {span}, (name, spans)
+
+
 def promtool_finds_the_rules_right():
     tool = promtool()
     if tool is None:
@@ -148,6 +158,7 @@ TESTS = [
     links_within_operations_lead_somewhere,
     every_alert_is_tested,
     the_dashboard_can_be_imported,
+    what_is_rare_is_shown_over_hours,
     promtool_finds_the_rules_right,
     promtool_takes_every_expression_of_the_dashboard,
 ]

@@ -135,6 +135,15 @@ def it_shows_nodesets_queue_timeline_and_actions():
     assert not WINDOW.js("return document.querySelector('#alerts p');")
 
 
+def jobs_without_a_request_in_the_queue_say_what_they_wait_for():
+    show(fixtures.served)
+    rows = WINDOW.js("return [...document.querySelectorAll('#queue tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' '));")
+    assert len(rows) == 3, rows
+    for row, name, words in zip(rows, ("102 finetune", "103 eval", "104 bulk"), ("VMs boot", "asked for again", "VMs are coming")):
+        assert name in row and words in row, rows
+    assert re.search(r"again \d\d:\d\d ?in 2 min", rows[1]), rows[1]
+
+
 def bars_are_where_the_times_are():
     show(fixtures.small)
     WINDOW.js("document.getElementById('timeline-span').value = 'all'; document.getElementById('timeline-span')"
@@ -168,6 +177,16 @@ def an_empty_cluster_says_so():
     assert WINDOW.console() == []
 
 
+def what_was_not_looked_at_is_not_told():
+    sets = [fixtures.nodeset("a3u", {}, nodes=64)]
+    show(lambda: fixtures.status(looked=False, state="starting", last_complete_round="", started=fixtures.iso(-2), nodesets=sets))
+    for part in ("#nodesets", "#queue", "#timeline"):
+        assert WINDOW.text(part) == "Not looked yet.", (part, WINDOW.text(part))
+    show(lambda: fixtures.status(looked=False, state="passive", why="slurmctld is in charge on head2", nodesets=sets))
+    assert "see the page of the sweeper that is active" in WINDOW.text("#nodesets") and "head2" in WINDOW.text("#alerts")
+    assert "64" not in WINDOW.text("#totals") and WINDOW.console() == []
+
+
 def trouble_is_loud():
     show(fixtures.troubled)
     alerts = WINDOW.text("#alerts")
@@ -179,6 +198,22 @@ def trouble_is_loud():
         assert words in trouble, (words, trouble)
     queue = WINDOW.text("#queue")
     assert "failed" in queue and "again" in queue and "QUOTA_EXCEEDED" in queue, queue
+
+
+def what_became_of_an_action_is_told():
+    show(fixtures.troubled)
+    rows = WINDOW.js("return [...document.querySelectorAll('#actions tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' '));")
+    assert "moment missed" in rows[0] and "×" not in rows[0], rows
+    assert "failed" in rows[1] and "×37 since" in rows[1] and "compute.instances.delete" in rows[1], rows
+    show(fixtures.small)
+    assert "failed" not in WINDOW.text("#actions") and not WINDOW.js("return document.querySelector('#actions .pill');")
+
+
+def a_pause_is_told_and_is_no_alarm():
+    paused = "paused by ann: new image"
+    show(lambda: fixtures.status(nodesets=[fixtures.nodeset("a3u", {"powered_down": 4}, stopped=paused, paused=paused)]))
+    assert paused in WINDOW.text("#nodesets .pill"), WINDOW.text("#nodesets")
+    assert not WINDOW.js("return document.querySelector('.alert.error:not([hidden])');")
 
 
 def an_old_round_is_loud():
@@ -227,12 +262,41 @@ def ten_thousand_nodes_are_shown_at_once_and_stay_usable():
     assert "10,000 nodes" in WINDOW.text("#totals") and WINDOW.console() == []
 
 
+def what_is_left_out_is_announced():
+    show(lambda: {**fixtures.big(), "active_requests": 130, "requests_omitted": 400, "jobs_waiting_omitted": 1700, "jobs_running_omitted": 21,
+                  "vms_omitted": 1000, "jobs": [job for job in fixtures.big()["jobs"] if job["id"] != 2099]})
+    assert "and 30 requests, 1,700 jobs more" in WINDOW.text("#queue"), WINDOW.text("#queue")[-200:]
+    assert "100+" in WINDOW.text("#queue-title") and re.search(r"Google's queue\s+130", WINDOW.text("#totals")), WINDOW.text("#totals")
+    assert "7,000 VMs" in WINDOW.text("#timeline-title"), WINDOW.text("#timeline-title")
+    assert "and 1,000 VMs more; 21 running jobs without name and bar" in WINDOW.text("#timeline")
+    assert "2099" in WINDOW.text("#queue") and "no longer waiting" not in WINDOW.text("#queue")
+    assert "1799 waiting" in WINDOW.js("return document.title;"), WINDOW.js("return document.title;")
+
+
 def a_phone_needs_no_scrolling_sideways():
     for status in (fixtures.small, fixtures.troubled, fixtures.big, fixtures.hostile, fixtures.status):
         show(status, PHONE)
         is_narrow_enough()
         WINDOW.resize(320, 700)
         is_narrow_enough()
+
+
+def a_phone_shows_a_short_queue_and_the_rest_when_asked():
+    show(fixtures.big, PHONE)
+    assert WINDOW.js("return document.querySelectorAll('#queue tbody tr').length;") == 5
+    heights = WINDOW.js("return [...document.querySelectorAll('#queue tbody tr')].map((row) => row.offsetHeight);")
+    assert max(heights) < 100, heights
+    assert "ZONE_RESOURCE_POOL_EXHAUSTED" not in WINDOW.text("#queue")
+    WINDOW.click("#queue tbody tr:nth-child(2) .tell")
+    assert WINDOW.text("#queue").count("ZONE_RESOURCE_POOL_EXHAUSTED") == 1
+    is_narrow_enough()
+    WINDOW.js("document.dispatchEvent(new Event('visibilitychange'));")
+    time.sleep(1)
+    assert WINDOW.text("#queue").count("ZONE_RESOURCE_POOL_EXHAUSTED") == 1, "it was closed by the next status"
+    WINDOW.click("#queue-more")
+    assert WINDOW.js("return document.querySelectorAll('#queue tbody tr').length;") == 100
+    WINDOW.resize(*DESK)
+    assert not WINDOW.js("return document.querySelector('.tell').offsetParent;")
 
 
 def text_can_be_read_in_light_and_dark():
@@ -318,6 +382,22 @@ def a_page_that_nobody_sees_asks_for_nothing():
     WINDOW.wait_for(lambda: "/status.json" in SERVER.paths, "a question as soon as it is seen again")
 
 
+def what_changed_while_nobody_looked_says_nothing_of_clocks():
+    """A sweeper that made a round and then hung, while the tab was in the background for ten minutes."""
+    written = [fixtures.iso()]
+    show(lambda: fixtures.status(interval_seconds=1, last_complete_round=written[0], now=written[0]))
+    WINDOW.js("Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+              "document.dispatchEvent(new Event('visibilitychange'));"
+              "const real = Date.now; Date.now = () => real() + 600000;")
+    time.sleep(2)  # for a question that was under way
+    written[0] = fixtures.iso()
+    WINDOW.js("Object.defineProperty(document, 'hidden', {value: false, configurable: true});"
+              "document.dispatchEvent(new Event('visibilitychange'));")
+    WINDOW.wait_for("/nobody looks after the VMs/.test(document.getElementById('alerts').innerText)", "the alarm")
+    time.sleep(3)
+    assert "nobody looks after the VMs" in WINDOW.text("#alerts"), WINDOW.text("#alerts")
+
+
 def what_is_no_status_is_told_too():
     show(fixtures.small)
     SERVER.status = lambda: {}
@@ -333,10 +413,12 @@ if browser.why_missing():
 SERVER = Sweeper()
 with browser.Browser(*DESK) as WINDOW:
     CODE = plain_tests.run([
-        it_shows_nodesets_queue_timeline_and_actions, bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
-        an_empty_cluster_says_so, trouble_is_loud, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
-        it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, a_phone_needs_no_scrolling_sideways,
+        it_shows_nodesets_queue_timeline_and_actions, jobs_without_a_request_in_the_queue_say_what_they_wait_for,
+        bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
+        an_empty_cluster_says_so, what_was_not_looked_at_is_not_told, trouble_is_loud, what_became_of_an_action_is_told, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
+        it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, what_is_left_out_is_announced, a_phone_needs_no_scrolling_sideways,
+        a_phone_shows_a_short_queue_and_the_rest_when_asked,
         text_can_be_read_in_light_and_dark, hostile_text_is_only_text, it_is_built_of_what_screen_readers_know,
         it_loads_nothing_but_its_status, a_token_is_asked_for_once, a_server_that_is_away_is_told_and_found_again,
-        a_page_that_nobody_sees_asks_for_nothing, what_is_no_status_is_told_too])
+        a_page_that_nobody_sees_asks_for_nothing, what_changed_while_nobody_looked_says_nothing_of_clocks, what_is_no_status_is_told_too])
 sys.exit(CODE)

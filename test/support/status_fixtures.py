@@ -46,7 +46,7 @@ def vm(nodeset_name, nodes, n, jobs, since, left, **more):
 
 
 def action(ago, rule, what, why, **more):
-    return {"time": iso(-ago), "rule": rule, "what": what, "target": "", "nodes": "", "job": 0, "why": why, **more}
+    return {"time": iso(-ago), "rule": rule, "what": what, "target": "", "nodes": "", "job": 0, "why": why, "result": "done", "times": 1, **more}
 
 
 def small():
@@ -59,11 +59,24 @@ def small():
                           message="There is no capacity in us-central1-a.", estimate=iso(2400), gives_up=iso(5700)),
                   request(101, "a3u", "a3u-[0-15]", 16, 7000, state="SUCCEEDED")],
         vms=[vm("a3u", "a3u-[0-15]", 16, [101], 6300, 9000), vm("g2", "g2-[0-1]", 2, [], 300000, 304800, request="")],
-        jobs=[job(102, "a3u", "a3u-[16-23]", 8, "waiting", 1500, name="finetune", user="bob"),
-              job(103, "a3u", "a3u-24", 1, "waiting", 60, name="eval", request="", note="waiting for its turn: 12 jobs are before it"),
+        jobs=[job(102, "a3u", "a3u-[16-23]", 8, "waiting", 1500, name="finetune", user="bob", phase="queued"),
+              job(103, "a3u", "a3u-24", 1, "waiting", 60, name="eval", request="", note="waiting for its turn: 12 jobs are before it",
+                  phase="turn"),
               job(101, "a3u", "a3u-[0-15]", 16, "running", 6000, ends=iso(9000))],
         actions=[action(900, "orphan_instance", "delete_instances", "no powered-up node claims it", nodes="a3u-30", target="hpc-a3u"),
                  action(30, "job_note", "tell_job", "how it stands", job=102)])
+
+
+def served():
+    """Jobs that wait, but not in Google's queue any more, or not yet: booting, between two attempts, VMs without a request."""
+    return status(
+        nodesets=[nodeset("a3u", {"booting": 8, "waiting": 4}, jobs_waiting=3, vms=8)],
+        requests=[request(102, "a3u", "a3u-[0-7]", 8, 1500, state="SUCCEEDED"),
+                  request(102, "a3u", "a3u-[0-7]", 8, 9000, state="FAILED", name="j102-old", reason="STOCKOUT", message="none")],
+        vms=[vm("a3u", "a3u-[0-7]", 8, [102], 60, 15000, status="booting")],
+        jobs=[job(102, "a3u", "a3u-[0-7]", 8, "waiting", 1500, name="finetune", phase="booting"),
+              job(103, "a3u", "a3u-[8-9]", 2, "waiting", 900, name="eval", request="", phase="retry", retry_at=iso(130)),
+              job(104, "a3u", "a3u-[10-11]", 2, "waiting", 60, name="bulk", request="", phase="creating")])
 
 
 def big(nodes=10_000):
@@ -96,6 +109,9 @@ def troubled():
         vms=[vm("a3u", "a3u-7", 1, [], 400, 200, status="leaving"), {**vm("a3u", "a3u-8", 1, [], 0, 0, status="dead"), "since": "", "ends": ""}],
         retries=[{"nodes": "a3u-0", "n": 1, "attempts": 2, "refusals": 1, "next": iso(90), "why": "QUOTA_EXCEEDED: no"}],
         repairs=[{"node": "a3u-5", "count": 3, "reason": "GPU fell off the bus", "given_up": True, "last": iso(-4000)}],
+        actions=[action(20, "orphan_instance", "delete_instances", "no powered-up node claims it", nodes="a3u-9", target="hpc-a3u",
+                        result="failed", error="Required 'compute.instances.delete' permission", times=37, first=iso(-600)),
+                 action(10, "unbacked_node", "DOWN", "its VM is gone", nodes="a3u-2", result="again")],
         leaks=[{"kind": "vm", "target": "a3u-9", "since": iso(-3600), "why": "no node wants it, and it is not deleted"}])
 
 

@@ -6,9 +6,11 @@
 
 #include <arpa/inet.h>
 #include <chrono>
+#include <fstream>
 #include <netinet/in.h>
 #include <string>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -19,10 +21,12 @@ namespace {
 struct Served {
   std::vector<std::string> lines{};
   Log log{[this](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::Debug};
-  HttpServer server{log};
+  HttpServer server;
   SweeperConfig config{};
 
-  Served() { config.listen = "127.0.0.1:0"; }
+  explicit Served(const HttpLimits& limits = {}) : server(log, limits) {
+    config.listen = "127.0.0.1:0";
+  }
 
   void keep_up() { server.keep_up(config, {}); }
 
@@ -31,6 +35,13 @@ struct Served {
     return address.empty() ? 0 : std::stoi(address.substr(address.rfind(':') + 1));
   }
 };
+
+long resident_kib() {
+  long pages = 0;
+  long resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * (::sysconf(_SC_PAGESIZE) / 1024);
+}
 
 int connect_to(int port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -84,6 +95,22 @@ TEST_CASE("http server: serves what was published last") {
   CHECK_THAT(head, !ContainsSubstring("m 2"));
 }
 
+TEST_CASE("http server: however many ranges are asked for, the text is served once") {
+  Served served;
+  served.keep_up();
+  served.server.publish({.status = "", .metrics = "m 1\n", .health = {}});
+  std::string ranges = "0-3";
+  for (int i = 1; i < 2000; ++i) ranges += ",0-3";
+  for (const std::string& range : {std::string("0-0"), ranges}) {
+    const std::string answer =
+        ask(served.port(),
+            "GET /metrics HTTP/1.1\r\nHost: localhost\r\nRange: bytes=" + range + "\r\n\r\n");
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 200"));
+    CHECK_THAT(answer, EndsWith("\r\n\r\nm 1\n"));
+    CHECK(answer.size() < 2000);
+  }
+}
+
 TEST_CASE("http server: a port that is taken is tried again, and told once") {
   Served first;
   first.keep_up();
@@ -108,6 +135,43 @@ TEST_CASE("http server: a token file that is no good means no server") {
   CHECK(served.server.address().empty());
   REQUIRE(served.lines.size() == 1);
   CHECK_THAT(served.lines[0], ContainsSubstring("token file"));
+}
+
+TEST_CASE("http server: a line without an end is cut off, and is not kept") {
+  Served served;
+  served.keep_up();
+  const long before = resident_kib();
+  std::vector<int> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(connect_to(served.port()));
+  const std::string much(std::size_t{1} << 16U, 'x');
+  std::size_t sent = 0;
+  for (const int fd : clients) {
+    const std::string begin = "GET /metrics HTTP/1.1\r\nX-Long: ";
+    (void)!::send(fd, begin.data(), begin.size(), MSG_NOSIGNAL);
+    // 256 MiB, if it is let.
+    for (int i = 0; i < 4096 && ::send(fd, much.data(), much.size(), MSG_NOSIGNAL) > 0; ++i)
+      sent += much.size();
+  }
+  CHECK(sent < std::size_t{256} << 20U);
+  CHECK(resident_kib() - before < 64 * 1024);
+  for (const int fd : clients) ::close(fd);
+  CHECK_THAT(get(served.port(), "/metrics"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_CASE("http server: a client that sends a byte now and then is hung up on") {
+  constexpr std::chrono::milliseconds kLimit{400};
+  Served served({.time = kLimit});
+  served.keep_up();
+  const int fd = connect_to(served.port());
+  const auto begin = std::chrono::steady_clock::now();
+  // Long before httplib's own limit, which is between two bytes.
+  while (::send(fd, "x", 1, MSG_NOSIGNAL) == 1 &&
+         std::chrono::steady_clock::now() - begin < std::chrono::seconds{20})
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  CHECK(std::chrono::steady_clock::now() - begin > kLimit / 2);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{15});
+  ::close(fd);
+  CHECK_THAT(get(served.port(), "/metrics"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_CASE("http server: clients that say nothing hold up neither it nor its end") {

@@ -74,6 +74,21 @@ TEST_CASE("leaks: an empty group, unless its nodeset is about to need it") {
   CHECK(watch.looks(1) == Texts{"group hpc-a"});
 }
 
+TEST_CASE("leaks: an empty group beside others that are in use") {
+  Watch watch;
+  watch.scene.settings.sweeper.empty_mig_grace = Seconds{120};
+  watch.scene.running_job(7, "a-0");
+  watch.scene.vms("a-0");
+  watch.scene.owned("hpc-a-zb");
+  watch.scene.owned("hpc-a-j7").group.description += " job=7";
+  watch.scene.owned("hpc-a-j6").group.description += " job=6";
+  CHECK(watch.looks(17).empty());
+  CHECK(watch.looks(1) == Texts{"group hpc-a-zb", "group hpc-a-j6"});
+  // A node that comes up may need a lane, but no other job's group.
+  watch.scene.waiting_job(8, "a-1");
+  CHECK(watch.looks(1) == Texts{"group hpc-a-j6"});
+}
+
 TEST_CASE("leaks: a policy that no group uses") {
   Watch watch;
   watch.scene.settings.sweeper.empty_mig_grace = Seconds{60};

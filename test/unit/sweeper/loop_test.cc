@@ -103,6 +103,22 @@ TEST_CASE("loop: what it does and what it sees is in the history, once") {
   CHECK(std::filesystem::exists(life.dir / "chronicle.json"));
 }
 
+TEST_CASE("loop: status.json says what became of an action") {
+  Life life;
+  for (int i = 0; i < 3; ++i) {
+    Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+    life.cloud->add_group("hpc-a", ownership_mark("hpc", "a"));
+    if (i == 1) life.cloud->next_error("delete_instances", {ErrorKind::Denied, "no", ""});
+    life.cloud->add_instance("hpc-a", "a-0");
+    (void)loop.run();
+    const nlohmann::json actions = life.status()["actions"];
+    if (i == 0) CHECK(actions.empty());
+    if (i == 1) CHECK(actions[0]["result"] == "failed");
+    if (i == 1) CHECK(actions[0]["error"] == "no");
+    if (i == 2) CHECK(actions[0]["result"] == "done");
+  }
+}
+
 TEST_CASE("loop: a dry run writes no history") {
   Life life;
   Loop loop = life.loop({.is_dry_run = true, .rounds = 1, .interval = {}, .state_dir = {}});
@@ -152,6 +168,14 @@ TEST_CASE("loop: status.json says who, what and how it went") {
   CHECK(status["requests"][0]["name"] == "j7-x");
   CHECK(status["last_round"]["complete"] == true);
   CHECK(std::filesystem::exists(life.dir / "heartbeat"));
+}
+
+TEST_CASE("loop: status.json says how often it really looks") {
+  Life life;
+  Loop loop =
+      life.loop({.is_dry_run = false, .rounds = 1, .interval = Seconds{7}, .state_dir = {}});
+  CHECK(loop.run() == 0);
+  CHECK(life.status()["interval_seconds"] == 7);
 }
 
 TEST_CASE("loop: a dry run does nothing and keeps nothing") {

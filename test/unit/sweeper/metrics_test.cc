@@ -74,6 +74,18 @@ TEST_CASE("metrics: gauges tell the look") {
   CHECK(has(text, "flex_start_requests_waiting_for_turn 2"));
 }
 
+TEST_CASE("metrics: without a look only the sweeper itself is told") {
+  Meter meter;
+  meter.status.is_blind = true;
+  meter.status.state = "passive";
+  const std::string text = meter.text();
+  CHECK(has(text, "flex_start_sweeper_active 0"));
+  CHECK_THAT(text, ContainsSubstring("flex_start_build_info{"));
+  CHECK_THAT(text, !ContainsSubstring("nodeset="));
+  CHECK_THAT(text, !ContainsSubstring("flex_start_leaked_resources"));
+  CHECK_THAT(text, !ContainsSubstring("flex_start_groups"));
+}
+
 TEST_CASE("metrics: a nodeset that is gone is told no longer") {
   Meter meter;
   CHECK_THAT(meter.look(), ContainsSubstring("nodeset=\"a\""));
@@ -81,6 +93,16 @@ TEST_CASE("metrics: a nodeset that is gone is told no longer") {
   const std::string text = meter.look();
   CHECK_THAT(text, !ContainsSubstring("flex_start_nodes{nodeset=\"a\""));
   CHECK_THAT(text, ContainsSubstring("flex_start_nodes{nodeset=\"b\""));
+}
+
+TEST_CASE("metrics: what has not happened yet is 0 for each nodeset") {
+  Meter meter;
+  const std::string text = meter.look();
+  CHECK(has(text, "flex_start_requests_created_total{nodeset=\"a\"} 0"));
+  CHECK(has(text, "flex_start_queue_wait_seconds_count{nodeset=\"a\"} 0"));
+  CHECK(has(text, "flex_start_queue_wait_seconds_bucket{nodeset=\"a\",le=\"3600\"} 0"));
+  CHECK(has(text, "flex_start_resume_to_up_seconds_count{nodeset=\"a\"} 0"));
+  CHECK(has(text, "flex_start_rounds_total{result=\"failed\"} 0"));
 }
 
 TEST_CASE("metrics: a request's life is counted once, and what was over before us is not") {
@@ -142,18 +164,44 @@ TEST_CASE("metrics: from slurmctld's wish to the node that is up") {
   CHECK(has(text, "flex_start_resume_to_up_seconds_sum{nodeset=\"a\"} 210"));
 }
 
+TEST_CASE("metrics: a node that is asked for again has waited since the first time") {
+  Meter meter;
+  meter.scene.state("a-0", kComing);
+  meter.look();  // since when, nobody knows
+  Event asked = event("flex-resume", "asked");
+  asked.nodes = "a-1";
+  asked.when = meter.scene.shot.now;
+  meter.metrics.note_event(asked);
+  meter.scene.state("a-1", kComingForJob);
+  meter.look(Seconds{3600});
+  asked.nodes = "a-[0-1]";
+  asked.when = meter.scene.shot.now;
+  meter.metrics.note_event(asked);
+  meter.scene.vms("a-[0-1]");
+  meter.scene.state("a-[0-1]", kIdle);
+  const std::string text = meter.look(Seconds{100});
+  CHECK(has(text, "flex_start_resume_to_up_seconds_count{nodeset=\"a\"} 1"));
+  CHECK(has(text, "flex_start_resume_to_up_seconds_sum{nodeset=\"a\"} 3700"));
+}
+
 TEST_CASE("metrics: calls of all programs, actions and events") {
   Meter meter;
   meter.metrics.note_call({.method = "a.list", .status = 200, .took = Milliseconds{300}});
   meter.metrics.note_call(
       {.method = "a.list", .status = 200, .took = Milliseconds{1}, .is_retry = true});
   Event calls = event("flex-resume", "calls");
-  calls.more = {{"a.list 200", "3"}, {"b.insert 409", "1"}, {"retries", "2"}, {"ms", "9"}};
+  calls.more = {{"a.list 200", "3"},
+                {"b.insert 409", "1"},
+                {"j7-9f\"} 200", "1"},
+                {"retries", "2"},
+                {"ms", "9"}};
   meter.metrics.note_event(calls);
   Event action = event("flex-sweeper", "delete_instances");
   action.rule = "orphan_instance";
   action.more = {{"result", "failed"}};
-  meter.metrics.note_event(action);
+  meter.metrics.note_action(action);
+  meter.metrics.note_action(event("flex-sweeper", "given_back"));
+  meter.metrics.note_event(action);  // it is in the history, too
   meter.metrics.note_event(event("flex-suspend", "suspend"));
   meter.metrics.note_event(event("somebody", "something"));
   meter.metrics.note_round("complete", Milliseconds{1200});
@@ -162,6 +210,7 @@ TEST_CASE("metrics: calls of all programs, actions and events") {
   CHECK(has(text, start + "a.list\",program=\"flex-sweeper\",status=\"200\"} 2"));
   CHECK(has(text, start + "a.list\",program=\"flex-resume\",status=\"200\"} 3"));
   CHECK(has(text, start + "b.insert\",program=\"flex-resume\",status=\"409\"} 1"));
+  CHECK(has(text, start + "other\",program=\"flex-resume\",status=\"200\"} 1"));
   CHECK(has(text, "flex_start_api_retries_total{program=\"flex-resume\"} 2"));
   CHECK(has(text, "flex_start_api_retries_total{program=\"flex-sweeper\"} 1"));
   CHECK(has(text, "flex_start_api_call_duration_seconds_count{method=\"a.list\"} 2"));

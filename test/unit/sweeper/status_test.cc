@@ -49,10 +49,36 @@ TEST_CASE("status: a nodeset tells its nodes by state, its jobs and its next end
   CHECK_FALSE(set.contains("stopped"));
 }
 
+TEST_CASE("status: without a look nothing is said of nodes", "[sweeper]") {
+  const Scene scene;
+  Status status;
+  CHECK(status_of(scene, status)["looked"] == true);
+  status.is_blind = true;
+  const Json json = status_of(scene, status);
+  CHECK(json["looked"] == false);
+  CHECK(json["nodesets"][0]["name"] == "a");
+  CHECK(json["nodesets"][0]["nodes"] == 8);
+  CHECK(json["nodesets"][0]["states"] == Json::object());
+}
+
 TEST_CASE("status: a stopped nodeset says why", "[sweeper]") {
   Scene scene;
   scene.memory.stopped["a"].why = "3 boots failed in a row";
   CHECK(status_of(scene)["nodesets"][0]["stopped"] == "3 boots failed in a row");
+  CHECK_FALSE(status_of(scene)["nodesets"][0].contains("paused"));
+}
+
+TEST_CASE("status: a pause is told apart from the breaker's stop", "[sweeper]") {
+  Scene scene;
+  scene.shot.pauses["a"] = {.by = "ann", .reason = "new image", .since = {}};
+  CHECK(status_of(scene)["nodesets"][0]["paused"] == "paused by ann: new image");
+  // As long as the file cannot be read.
+  scene.shot.pauses.clear();
+  scene.memory.stopped["a"].why = "paused by ann: new image";
+  scene.memory.stopped["a"].is_paused = true;
+  const Json set = status_of(scene)["nodesets"][0];
+  CHECK(set["paused"] == "paused by ann: new image");
+  CHECK(set["stopped"] == "paused by ann: new image");
 }
 
 TEST_CASE("status: a waiting request tells since when, where, and when it is given up",
@@ -189,11 +215,47 @@ TEST_CASE("status: jobs that wait come first, with our note; others' words stay 
                         {"since", "2027-01-15T07:59:00Z"},
                         {"time_limit_seconds", 14400},
                         {"ends", ""},
-                        {"note", "waiting for 2 VMs"}});
+                        {"note", "waiting for 2 VMs"},
+                        {"phase", "queued"}});
   CHECK(jobs[1]["state"] == "running");
   CHECK(jobs[1]["since"] == "2027-01-15T07:50:00Z");
   CHECK(jobs[1]["ends"] == "2027-01-15T09:00:00Z");
   CHECK(jobs[1]["user"] == "0");
+}
+
+TEST_CASE("status: a job that waits says what for", "[sweeper]") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  const auto phase = [&] { return status_of(scene)["jobs"][0]["phase"].get<std::string>(); };
+  CHECK(phase() == "turn");
+  scene.memory.retries[{"a-0"}] = {
+      .attempts = 1, .refusals = 0, .next = scene.shot.now + minutes{2}, .why = "no"};
+  CHECK(phase() == "retry");
+  CHECK(status_of(scene)["jobs"][0]["retry_at"] == "2027-01-15T08:02:00Z");
+  scene.asked(7, "a-[0-1]");
+  CHECK(phase() == "queued");
+  CHECK_FALSE(status_of(scene)["jobs"][0].contains("retry_at"));
+  scene.owned().requests[0].state = RequestState::Provisioning;
+  CHECK(phase() == "creating");
+  scene.owned().requests[0].state = RequestState::Succeeded;
+  scene.vms("a-[0-1]");
+  CHECK(phase() == "booting");
+  // The node that has come least far counts.
+  std::erase_if(scene.owned().instances,
+                [](const Instance& known) { return known.name.text == "a-1"; });
+  scene.memory.retries.clear();
+  CHECK(phase() == "turn");
+  scene.running_job(8, "a-2");
+  CHECK_FALSE(status_of(scene)["jobs"][1].contains("phase"));
+}
+
+TEST_CASE("status: VMs that are asked for without a request are being made", "[sweeper]") {
+  Scene scene;
+  scene.set().mode = Mode::Individual;
+  scene.owned().group.kind = GroupKind::Individual;
+  scene.waiting_job(7, "a-0");
+  scene.owned().instances.push_back(queued({"a-0"}));
+  CHECK(status_of(scene)["jobs"][0]["phase"] == "creating");
 }
 
 TEST_CASE("status: where it is served, and what leaks", "[sweeper]") {
@@ -214,14 +276,68 @@ TEST_CASE("status: where it is served, and what leaks", "[sweeper]") {
 
 TEST_CASE("status: comments do not push out what was done", "[sweeper]") {
   Status status;
-  status.remember({}, {.rule = Rule::OrphanInstance, .why = "x", .what = DeleteInstances{}});
-  for (int i = 0; i < 500; ++i)
-    status.remember({}, {.rule = Rule::JobNote, .why = "how it stands", .what = TellJob{}});
+  status.remember({}, {.rule = Rule::OrphanInstance, .why = "x", .what = DeleteInstances{}}, {});
+  for (JobId i = 1; i <= 500; ++i)
+    status.remember({}, {.rule = Rule::JobNote, .why = "so", .what = TellJob{.job = i}}, {});
   CHECK(status.actions.size() == 21);
   CHECK(status.actions.front().rule == "orphan_instance");
   for (int i = 0; i < 500; ++i)
-    status.remember({}, {.rule = Rule::EmptyMig, .why = "x", .what = DeleteGroup{}});
+    status.remember(
+        {}, {.rule = Rule::EmptyMig, .why = std::to_string(i), .what = DeleteGroup{}}, {});
   CHECK(status.actions.size() == 100);
+}
+
+TEST_CASE("status: what is refused again and again is one entry, with the error", "[sweeper]") {
+  const Scene scene;
+  Status status;
+  const Action other{.rule = Rule::EmptyMig, .why = "x", .what = DeleteGroup{}};
+  const Action refused{.rule = Rule::OrphanInstance, .why = "x", .what = DeleteInstances{}};
+  const auto failed = [](int i) { return Outcome{"failed", "denied " + std::to_string(i)}; };
+  status.remember(scene.shot.now, refused, failed(0));
+  status.remember(scene.shot.now, other, {"done", ""});
+  for (int i = 1; i < 37; ++i) status.remember(scene.shot.now + minutes{i}, refused, failed(i));
+  const Json actions = status_of(scene, status)["actions"];
+  REQUIRE(actions.size() == 2);
+  CHECK(actions[0]["result"] == "done");
+  CHECK(actions[0]["times"] == 1);
+  CHECK_FALSE(actions[0].contains("error"));
+  CHECK(actions[1]["result"] == "failed");
+  CHECK(actions[1]["error"] == "denied 36");
+  CHECK(actions[1]["times"] == 37);
+  CHECK(actions[1]["first"] == "2027-01-15T08:00:00Z");
+  CHECK(actions[1]["time"] == "2027-01-15T08:36:00Z");
+  // When it works at last, that is another thing.
+  status.remember(scene.shot.now + minutes{40}, refused, {"done", ""});
+  CHECK(status_of(scene, status)["actions"].size() == 3);
+}
+
+TEST_CASE("status: what an earlier sweeper has done is recalled", "[sweeper]") {
+  Status status;
+  Event event;
+  event.program = "flex-sweeper";
+  event.what = "delete_instances";
+  event.rule = "orphan_instance";
+  event.group = "hpc-a";
+  event.nodes = "a-0";
+  event.why = "its node is powered down";
+  event.when = TimePoint{Seconds{1'800'000'000}};
+  event.more = {{"result", "failed"}, {"error", "no"}};
+  status.recall(event);
+  status.recall(event);
+  event.rule.clear();
+  status.recall(event);  // something that it saw
+  const Json actions = status_of(Scene{}, status)["actions"];
+  CHECK(actions == Json::array({{{"time", "2027-01-15T08:00:00Z"},
+                                 {"first", "2027-01-15T08:00:00Z"},
+                                 {"times", 2},
+                                 {"rule", "orphan_instance"},
+                                 {"what", "delete_instances"},
+                                 {"target", "hpc-a"},
+                                 {"nodes", "a-0"},
+                                 {"job", 0},
+                                 {"why", "its node is powered down"},
+                                 {"result", "failed"},
+                                 {"error", "no"}}}));
 }
 
 // ---- how big it gets ----
@@ -266,4 +382,25 @@ TEST_CASE("status: as many jobs as nodes are folded and cut, and say so", "[swee
   }
   CHECK(vms == 2000);
   CHECK(text.size() < 500'000);
+}
+
+TEST_CASE("status: however many wait, those that run are told", "[sweeper]") {
+  Scene scene(800);
+  for (int i = 0; i < 800; ++i) {
+    const std::string name = "a-" + std::to_string(i);
+    const auto id = static_cast<JobId>(i + 1);
+    if (i < 400)
+      scene.waiting_job(id, name);
+    else
+      scene.running_job(id, name);
+    if (i < 350) scene.asked(id, name);
+  }
+  const Json json = status_of(scene);
+  std::map<std::string, int> states;
+  for (const Json& job : json["jobs"]) ++states[job["state"]];
+  CHECK(states == std::map<std::string, int>{{"waiting", 300}, {"running", 300}});
+  CHECK(json["jobs_waiting_omitted"] == 100);
+  CHECK(json["jobs_running_omitted"] == 100);
+  CHECK(json["jobs_omitted"] == 200);
+  CHECK(json["active_requests"] == 350);
 }
