@@ -168,16 +168,18 @@ MISTAKES = [
     Mistake("a clock that is ahead", "clock.skew", "warning", cloud={"clock_skew_seconds": -120}, says="ahead"),
     Mistake("nobody at the endpoint", "api.unreachable", yaml={"api.endpoint": "http://127.0.0.1:1"}, place="endpoint"),
 ]
+OLD_MISTAKES = []
 if OLD:
-    MISTAKES += [
+    OLD_MISTAKES += [
         slurm("no cloud_reg_addrs", "slurm.cloud_reg_addrs", r",cloud_reg_addrs", severity="warning", place="SlurmctldParameters"),
         slurm("a small TreeWidth", "slurm.tree_width", r"TreeWidth=64", "TreeWidth=4", "warning"),
         slurm("ResumeTimeout INFINITE", "slurm.resume_timeout", r"\nResumeTimeout=65533", "\nResumeTimeout=INFINITE", "warning",
               place="ResumeTimeout=INFINITE"),
     ]
 if slurm_version() < (23, 2):
-    MISTAKES += [slurm("hidden cloud nodes", "slurm.private_data", r"PrivateData=cloud\n")]
+    OLD_MISTAKES += [slurm("hidden cloud nodes", "slurm.private_data", r"PrivateData=cloud\n")]
     NOTES.add("slurm.version")
+MISTAKES += OLD_MISTAKES
 
 
 class Practice:
@@ -320,6 +322,17 @@ def test_offline_asks_nobody(practice):
     code, report = practice.findings(practice.copy(mistake), "--offline")
     assert (code, short(report["findings"])) == (2, [("slurm.resume_rate", "error")])
     assert not [call for call in practice.emulator.journal()[since:] if "flex-doctor" in call["path"]]
+
+
+def test_offline_knows_the_release(practice):
+    _, report = practice.findings(practice.cluster.dir / "etc", "--offline")
+    assert tuple(int(number) for number in report["slurm_version"].split(".")[:2]) == slurm_version(), report
+
+
+@pytest.mark.parametrize("mistake", OLD_MISTAKES, ids=[mistake.name for mistake in OLD_MISTAKES])
+def test_what_only_an_old_release_needs_is_found_offline(practice, mistake):
+    _, report = practice.findings(practice.copy(mistake), "--offline")
+    assert short(report["findings"]) == [(mistake.finding, mistake.severity)], report["findings"]
 
 
 def test_a_sweeper_that_is_away_is_missed(practice):
