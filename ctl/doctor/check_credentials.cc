@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <sys/stat.h>
 
 namespace flex::doctor {
@@ -13,14 +12,8 @@ namespace {
 void check_key_file(const Facts& facts, Findings& findings) {
   const FileFacts& file = facts.cloud.key_file;
   if (!file.exists) return;
-  const auto& user = facts.slurm.slurm_user;
   const Place place = yaml_place(facts, "credentials");
-  const std::vector<gid_t>& groups = facts.slurm.slurm_user_groups;
-  const bool is_in_group = std::find(groups.begin(), groups.end(), file.group) != groups.end();
-  const bool can_read = !user || *user == 0 || (file.mode & S_IROTH) != 0 ||
-                        (file.owner == *user && (file.mode & S_IRUSR) != 0) ||
-                        (is_in_group && (file.mode & S_IRGRP) != 0);
-  if (!can_read)
+  if (!facts.slurm.user_may(file, S_IROTH))
     findings.push_back(
         {.id = "credentials.owner",
          .what = fmt::format("SlurmUser {} cannot read {}", facts.slurm.slurm_user_name, file.path),

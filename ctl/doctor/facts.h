@@ -37,6 +37,7 @@ struct YamlFacts {
 struct FileFacts {
   std::string path{};
   bool exists = false;
+  int error = 0;  ///< errno of the look at it, where it does not exist for us
   bool is_directory = false;
   bool is_file = false;
   bool may_be_read = true;  ///< by us
@@ -61,6 +62,11 @@ struct SlurmFacts {
   std::string slurm_user_name{};
   std::string slurm_user_home{};
   std::vector<gid_t> slurm_user_groups{};
+
+  /// Whether SlurmUser may do that with it: bits as others have them, S_IROTH | S_IXOTH. True
+  /// where there is no such user to ask about.
+  [[nodiscard]] bool user_may(const FileFacts& looked_at, mode_t bits) const;
+
   std::map<std::string, FileFacts> programs{};  ///< by key: "ResumeProgram"
   std::map<NodeName, ConfNode> nodes{};         ///< of all NodeName lines
   std::vector<ConfProblem> bad_lists{};         ///< hostlists of slurm.conf that cannot be read

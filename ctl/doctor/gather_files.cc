@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <climits>
 #include <cstdlib>
@@ -132,7 +133,10 @@ FileFacts look_at(const std::string& path) {
 
   struct stat info {};
 
-  if (path.empty() || ::stat(path.c_str(), &info) != 0) return facts;
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) {
+    facts.error = path.empty() ? 0 : errno;
+    return facts;
+  }
   facts.exists = true;
   facts.is_directory = S_ISDIR(info.st_mode);
   facts.is_file = S_ISREG(info.st_mode);

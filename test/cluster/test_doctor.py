@@ -352,6 +352,15 @@ def test_a_sweeper_that_is_away_is_missed(practice):
         cluster.start_sweeper()
 
 
+def test_a_state_directory_that_cannot_be_made_is_told_without_the_one_above_it(practice):
+    mistake = Mistake("elsewhere", "", yaml={"sweeper.state_dir": "/var/lib/flex-doctor-was-here"})
+    _, report = practice.findings(practice.copy(mistake))
+    found = {finding["id"]: finding for finding in report["findings"]}
+    assert set(found) == {"state.directory", "sweeper.not_running"}, report["findings"]
+    user = practice.cluster.sandbox.account.pw_name
+    assert found["state.directory"]["hints"] == [f"install -d -o {user} -m 0750 /var/lib/flex-doctor-was-here"]
+
+
 def test_the_examples_are_good_but_for_this_machine(practice):
     """etc/ of the source: the programs' directory is all that they cannot know."""
     sandbox = practice.cluster.sandbox

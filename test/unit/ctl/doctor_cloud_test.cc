@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The doctor's checks of what Google says.
+#include "test/unit/ctl/doctor_facts.h"
+
+namespace flex::doctor {
+namespace {
+
+TEST_CASE("doctor: the clock", "[ctl]") {
+  const auto [skew, what] = GENERATE(table<int, std::string>({
+      {0, ""},
+      {29, ""},
+      {-30, "clock.skew warning"},
+      {299, "clock.skew warning"},
+      {300, "clock.skew error"},
+      {-86400, "clock.skew error"},
+  }));
+  Facts facts = facts_of();
+  facts.cloud.clock_skew = Seconds{skew};
+  CHECK(found(facts) == what);
+}
+
+TEST_CASE("doctor: the cloud", "[ctl]") {
+  Facts facts = facts_of();
+  add_cloud(facts);
+  SECTION("good") {
+    CHECK(found(facts).empty());
+    CHECK(found(facts, true) == "iam.service_agent_unseen info");
+  }
+  SECTION("a preemptible quota of 0 stands for the ordinary one") {
+    (*facts.cloud.region)->quotas = {{"PREEMPTIBLE_NVIDIA_H100_GPUS", 0, 0},
+                                     {"NVIDIA_H100_GPUS", 100, 0}};
+    CHECK(found(facts).empty());
+  }
+  SECTION("neither") {
+    (*facts.cloud.region)->quotas = {{"PREEMPTIBLE_NVIDIA_H100_GPUS", 0, 0},
+                                     {"NVIDIA_H100_GPUS", 0, 0}};
+    CHECK(found(facts) == "quota.gpus error");
+  }
+  SECTION("a quota that the region does not list says nothing") {
+    (*facts.cloud.region)->quotas = {};
+    CHECK(found(facts).empty());
+    CHECK(found(facts, true) == "quota.unseen info, iam.service_agent_unseen info");
+  }
+  SECTION("a group that was made with another template") {
+    facts.cloud.groups.emplace_back(
+        facts.yaml.config().nodesets.front().name,
+        Group{.name = {"hpc-a"}, .instance_template = "https://x/global/instanceTemplates/old"});
+    CHECK(found(facts) == "template.group warning");
+    facts.cloud.groups.front().second.instance_template =
+        "projects/p/global/instanceTemplates/flex";
+    CHECK(found(facts).empty());
+  }
+  SECTION("a probe that Google took for real") {
+    facts.cloud.probes.emplace_back(Probe{.permission = "compute.resourcePolicies.create"},
+                                    Error{ErrorKind::Internal, "POST /x was accepted", "ACCEPTED"});
+    CHECK(found(facts) == "iam.probe_accepted warning");
+  }
+  SECTION("a key file that only the environment names") {
+    facts.cloud.environment_key = "/root/key.json";
+    CHECK(found(facts) == "credentials.environment warning");
+  }
+  SECTION("requests") {
+    (*facts.cloud.region)->quotas.push_back({"ACTIVE_RESIZE_REQUESTS", 20, 0});
+    CHECK(found(facts) == "quota.requests warning");
+  }
+  SECTION("a permission that only the doctor needs is no reason to worry") {
+    facts.cloud.region =
+        Result<RegionFacts>(Error{ErrorKind::Denied, "Required 'compute.regions.get'"});
+    CHECK(found(facts, true) == "iam.unseen info, iam.service_agent_unseen info");
+  }
+  SECTION("one that a program needs is") {
+    facts.cloud.probes.emplace_back(
+        Probe{.permission = "compute.instances.delete"},
+        Error{ErrorKind::Denied, "Required 'compute.instances.delete' permission for 'x'"});
+    CHECK(found(facts) == "iam.permission error");
+  }
+  SECTION("what could not be found out is not told") {
+    facts.cloud.probes.emplace_back(Probe{.permission = "compute.instances.delete"},
+                                    Error{ErrorKind::Retry, "503"});
+    CHECK(found(facts).empty());
+  }
+  SECTION("the service agent, as a group sees it") {
+    facts.cloud.group_errors = {
+        "Required 'compute.instances.create' permission acting as "
+        "42@cloudservices.gserviceaccount.com"};
+    CHECK(found(facts) == "iam.service_agent error");
+  }
+  SECTION("the API is not enabled") {
+    facts.cloud.probes.clear();
+    facts.cloud.region =
+        Result<RegionFacts>(Error{ErrorKind::Denied, "not used before", "accessNotConfigured"});
+    CHECK(found(facts) == "api.disabled error");
+  }
+  SECTION("a template of another project is not looked at") {
+    facts.cloud.templates.at("flex") = Error{ErrorKind::Invalid, "template 'x'", "OTHER_PROJECT"};
+    CHECK(found(facts, true) == "template.unseen info, iam.service_agent_unseen info");
+  }
+}
+
+}  // namespace
+}  // namespace flex::doctor
