@@ -81,6 +81,26 @@ void check_api(const Facts& facts, const Error& error, Findings& findings) {
              fmt::format("curl -sS {}/compute/v1/projects", facts.yaml.config().api.endpoint)}});
 }
 
+/// A VM's access scopes bound what its account's roles allow. Those of reading only are known, too.
+void check_scope(const Facts& facts, Findings& findings) {
+  for (const auto& [question, error] : facts.cloud.failures) {
+    if (!lacks_scope(error)) continue;
+    findings.push_back(
+        {.id = "credentials.scope",
+         .what = error.what,
+         .why = "the token of this VM is not for Compute Engine, whatever roles its account has; "
+                "permissions were not checked",
+         .fix = "stop the VM, give it the access scope cloud-platform, and start it again; or name "
+                "a key file with 'credentials:'",
+         .place = yaml_place(facts, "credentials"),
+         .hints = {"gcloud compute instances stop VM --zone=ZONE",
+                   "gcloud compute instances set-service-account VM --zone=ZONE "
+                   "--service-account=ACCOUNT --scopes=cloud-platform",
+                   "gcloud compute instances start VM --zone=ZONE"}});
+    return;
+  }
+}
+
 }  // namespace
 
 void check_credentials(const Facts& facts, Findings& findings) {
@@ -105,6 +125,7 @@ void check_credentials(const Facts& facts, Findings& findings) {
                         .place = yaml_place(facts, "api.endpoint")});
   if (cloud.token && !*cloud.token) return check_token(facts, cloud.token->error(), findings);
   if (cloud.region && !*cloud.region) check_api(facts, cloud.region->error(), findings);
+  check_scope(facts, findings);
 }
 
 }  // namespace flex::doctor

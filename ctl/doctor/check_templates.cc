@@ -163,6 +163,7 @@ void check_template(const Use& use, Findings& findings) {
   if (found == use.facts.cloud.templates.end()) return;
   const Result<TemplateFacts>& answer = found->second;
   if (!answer) {
+    // Anything else is told as a permission, or as unanswered.
     if (answer.error().kind == ErrorKind::NotFound)
       findings.push_back(
           {.id = "template.missing",

@@ -30,6 +30,8 @@ void check_quotas(const Facts& facts, Findings& findings);
 /// After those.
 void check_groups(const Facts& facts, Findings& findings);
 void check_permissions(const Facts& facts, Findings& findings);
+/// After all that Google was asked about.
+void check_answers(const Facts& facts, Findings& findings);
 void check_clock(const Facts& facts, Findings& findings);
 
 /// All of them, in the order of an admin's work.
@@ -72,5 +74,21 @@ void write_setting(Finding& finding, std::string_view key, std::string_view valu
 
 /// The nodes of a partition of slurm.conf; those of ALL and of NodeSets, too.
 [[nodiscard]] std::vector<NodeName> partition_nodes(const Facts& facts, const ConfEntry& partition);
+
+/// A refusal that is about a permission, and not about a token or a policy.
+[[nodiscard]] bool is_missing_permission(const Error& error);
+
+/// What Google was asked and did not answer in a way that tells anything, each with what it said.
+[[nodiscard]] std::vector<std::string> unanswered(const CloudLook& cloud);
+
+/// Reads that no program makes but the doctor: what they would have told stays unknown.
+struct DeniedRead {
+  std::string_view permission;
+  std::string_view topic;  ///< what was not checked: "quotas"
+  std::string error;
+  bool is_needed = false;  ///< a program needs the permission, too
+};
+
+[[nodiscard]] std::vector<DeniedRead> denied_reads(const CloudLook& cloud);
 
 }  // namespace flex::doctor

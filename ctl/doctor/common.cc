@@ -129,7 +129,8 @@ Findings check_all(const Facts& facts) {
                            check_machines,
                            check_quotas,
                            check_groups,
-                           check_permissions})
+                           check_permissions,
+                           check_answers})
     check(facts, findings);
   return findings;
 }

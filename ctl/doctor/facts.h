@@ -122,7 +122,10 @@ struct CloudLook {
   std::vector<std::pair<Probe, Result<Done>>> probes{};
   std::vector<std::pair<std::string, Group>> groups{};  ///< of ours, with their nodesets
   std::vector<std::string> group_errors{};              ///< what groups of ours complain about
-  std::optional<Seconds> clock_skew{};                  ///< ours minus Google's
+  /// What was asked and gave nothing, by question ("zone us-central1-a"): an error, or that no
+  /// answer came in time.
+  std::map<std::string, Error> failures{};
+  std::optional<Seconds> clock_skew{};  ///< ours minus Google's
 };
 
 struct Facts {

@@ -97,6 +97,10 @@ struct ProbeWish {
 /// The permission that a refusal names ("Required 'compute.x.get' permission for …"); empty: none.
 [[nodiscard]] std::string named_permission(std::string_view message);
 
+/// True where the token is not for Compute Engine: the VM's access scopes, whatever roles its
+/// account has.
+[[nodiscard]] bool lacks_scope(const Error& error);
+
 [[nodiscard]] Result<TemplateFacts> parse_template(std::string_view text);
 [[nodiscard]] Result<RegionFacts> parse_region(std::string_view text);
 [[nodiscard]] Result<ZoneFacts> parse_zone(std::string_view text);

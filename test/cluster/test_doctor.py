@@ -166,6 +166,7 @@ MISTAKES = [
     Mistake("no key file", "credentials.file", yaml={"credentials": "/nowhere/key.json"}, place="credentials"),
     Mistake("a clock that is behind", "clock.skew", cloud={"clock_skew_seconds": 3600}, says="behind"),
     Mistake("a clock that is ahead", "clock.skew", "warning", cloud={"clock_skew_seconds": -120}, says="ahead"),
+    Mistake("a VM without access scopes", "credentials.scope", cloud={"lacks_scopes": True}, says="scopes"),
     Mistake("nobody at the endpoint", "api.unreachable", yaml={"api.endpoint": "http://127.0.0.1:1"}, place="endpoint"),
 ]
 OLD_MISTAKES = []
@@ -284,6 +285,32 @@ def test_a_mistake_is_found_and_nothing_else(practice, mistake):
         assert finding["line"] > 0, finding
         line = Path(finding["file"]).read_text(encoding="utf-8").splitlines()[finding["line"] - 1]
         assert re.search(mistake.place, line), (line, finding)
+
+
+@pytest.mark.parametrize("method,says", [
+    ("zones.get", "zone"), ("instanceTemplates.get", "template"), ("projects.get", "project"),
+    ("regionInstanceGroupManagers.list", "groups|compute.instanceGroupManagers.list"), ("machineTypes.get", "machine type"),
+    ("instances.delete", "compute.instances.delete")])
+def test_what_is_not_answered_is_not_taken_for_good(practice, method, says):
+    practice.emulator.fault(method, "503", count=1000)
+    try:
+        code, report = practice.findings(practice.cluster.dir / "etc")
+        text = practice.doctor(practice.cluster.dir / "etc")
+    finally:
+        practice.emulator.clear_faults()
+    assert (code, short(report["findings"])) == (1, [("api.incomplete", "warning")]), report
+    assert report["not_checked"] and all(re.search(says, line) for line in report["not_checked"]), report["not_checked"]
+    assert text.returncode == 1 and "\nnot checked: " in text.stdout and "nothing found" not in text.stdout, text.stdout
+
+
+def test_what_may_not_be_read_is_not_taken_for_good(practice):
+    practice.emulator.config(denied_permissions=["compute.regions.get"])
+    try:
+        code, report = practice.findings(practice.cluster.dir / "etc")
+    finally:
+        practice.emulator.config(denied_permissions=[])
+    assert (code, report["findings"]) == (0, [])
+    assert report["not_checked"] == ["quotas: permission compute.regions.get is missing"]
 
 
 def test_all_mistakes_are_told_at_once_in_words(practice):

@@ -19,6 +19,46 @@ TEST_CASE("doctor: the clock", "[ctl]") {
   CHECK(found(facts) == what);
 }
 
+TEST_CASE("doctor: what Google did not answer is told", "[ctl]") {
+  Facts facts = facts_of();
+  add_cloud(facts);
+  const auto [question, error] = GENERATE(table<std::string, Error>({
+      {"zone us-central1-a", {ErrorKind::Retry, "zone 'us-central1-a': HTTP 503", "backendError"}},
+      {"template flex", {ErrorKind::Internal, "template 'flex': no JSON"}},
+      {"project", {ErrorKind::Quota, "project: too many", "quotaExceeded"}},
+      {"groups", {ErrorKind::Retry, "groups: no answer in time", "NO_ANSWER"}},
+      {"region", {ErrorKind::Invalid, "region 'x': HTTP 400", "invalid"}},
+      {"permission compute.instances.delete", {ErrorKind::Denied, "401", "authError"}},
+  }));
+  facts.cloud.failures.emplace(question, error);
+  const Findings findings = check_all(facts);
+  CHECK(found(facts) == "api.incomplete warning");
+  CHECK(exit_code(findings) == 1);
+  CHECK(to_text(facts, findings, {}, false).find("not checked: " + error.what + "\n") !=
+        std::string::npos);
+  CHECK(to_json_text(facts, findings).find(error.what) != std::string::npos);
+}
+
+TEST_CASE("doctor: a token that is not for Compute Engine", "[ctl]") {
+  Facts facts = facts_of();
+  add_cloud(facts);
+  const Error error{ErrorKind::Denied,
+                    "region: Request had insufficient authentication scopes.",
+                    "insufficientPermissions"};
+  SECTION("nothing can be asked") {
+    facts.cloud.probes.clear();
+    facts.cloud.region = Result<RegionFacts>(error);
+    facts.cloud.failures.emplace("region", error);
+  }
+  SECTION("only reads can") {
+    for (const char* permission : {"compute.instances.delete", "compute.instances.create"}) {
+      facts.cloud.probes.emplace_back(Probe{.permission = permission}, error);
+      facts.cloud.failures.emplace(permission, error);
+    }
+  }
+  CHECK(found(facts) == "credentials.scope error");
+}
+
 TEST_CASE("doctor: the cloud", "[ctl]") {
   Facts facts = facts_of();
   add_cloud(facts);
@@ -67,6 +107,9 @@ TEST_CASE("doctor: the cloud", "[ctl]") {
     facts.cloud.region =
         Result<RegionFacts>(Error{ErrorKind::Denied, "Required 'compute.regions.get'"});
     CHECK(found(facts, true) == "iam.unseen info, iam.service_agent_unseen info");
+    CHECK(to_text(facts, check_all(facts), {}, false) ==
+          "not checked: quotas: permission compute.regions.get is missing\n"
+          "nothing found; 2 notes (shown with --fix-hints)\n");
   }
   SECTION("one that a program needs is") {
     facts.cloud.probes.emplace_back(
@@ -74,10 +117,11 @@ TEST_CASE("doctor: the cloud", "[ctl]") {
         Error{ErrorKind::Denied, "Required 'compute.instances.delete' permission for 'x'"});
     CHECK(found(facts) == "iam.permission error");
   }
-  SECTION("what could not be found out is not told") {
-    facts.cloud.probes.emplace_back(Probe{.permission = "compute.instances.delete"},
-                                    Error{ErrorKind::Retry, "503"});
-    CHECK(found(facts).empty());
+  SECTION("a permission that another's policy takes away is not said to be missing") {
+    const Error error{ErrorKind::Denied, "compute.instances.delete: no", "conditionNotMet"};
+    facts.cloud.probes.emplace_back(Probe{.permission = "compute.instances.delete"}, error);
+    facts.cloud.failures.emplace("permission compute.instances.delete", error);
+    CHECK(found(facts) == "api.incomplete warning");
   }
   SECTION("the service agent, as a group sees it") {
     facts.cloud.group_errors = {

@@ -90,6 +90,17 @@ TEST_CASE("facts: the permission that a refusal names", "[gce]") {
   CHECK(named_permission("").empty());
 }
 
+TEST_CASE("facts: a token that is not for Compute Engine", "[gce]") {
+  const auto lacks = [](std::string what, std::string code) {
+    return lacks_scope(Error{ErrorKind::Denied, std::move(what), std::move(code)});
+  };
+  CHECK(lacks("Insufficient Permission", "insufficientPermissions"));
+  CHECK(lacks("x", "ACCESS_TOKEN_SCOPE_INSUFFICIENT"));
+  CHECK(lacks("x: Request had insufficient authentication scopes.", "PERMISSION_DENIED"));
+  CHECK_FALSE(lacks("Required 'compute.regions.get' permission for 'x'", "forbidden"));
+  CHECK_FALSE(lacks_scope(Error{ErrorKind::Retry, "x", "insufficientPermissions"}));
+}
+
 TEST_CASE("facts: probes ask only for what is used", "[gce]") {
   const auto names = [](const ProbeWish& wish) {
     std::set<std::string> permissions;
