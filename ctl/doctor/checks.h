@@ -72,6 +72,9 @@ struct SlurmNumber {
 /// "write 'Key=Value'", with the whole line as a hint.
 void write_setting(Finding& finding, std::string_view key, std::string_view value);
 
+/// A node of one of the nodesets.
+[[nodiscard]] bool is_ours(const Facts& facts, const NodeName& node);
+
 /// The nodes of a partition of slurm.conf; those of ALL and of NodeSets, too.
 [[nodiscard]] std::vector<NodeName> partition_nodes(const Facts& facts, const ConfEntry& partition);
 

@@ -87,6 +87,10 @@ void write_setting(Finding& finding, std::string_view key, std::string_view valu
   finding.hints.push_back(fmt::format("{}={}", key, value));
 }
 
+bool is_ours(const Facts& facts, const NodeName& node) {
+  return facts.yaml.is_good() && facts.yaml.config().find(node) != nullptr;
+}
+
 std::vector<NodeName> partition_nodes(const Facts& facts, const ConfEntry& partition) {
   std::vector<NodeName> nodes;
   const std::string list = partition.get("Nodes");

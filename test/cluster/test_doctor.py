@@ -103,6 +103,8 @@ MISTAKES = [
     slurm("a short ResumeTimeout", "slurm.resume_timeout", r"\nResumeTimeout=65533", "\nResumeTimeout=600", "warning", place="ResumeTimeout=600"),
     slurm("ResumeTimeout 65534", "slurm.resume_timeout", r"\nResumeTimeout=65533", "\nResumeTimeout=65534", place="ResumeTimeout=65534"),
     slurm("ResumeTimeout of 7 days", "slurm.resume_timeout", r"\nResumeTimeout=65533", "\nResumeTimeout=604800", place="ResumeTimeout=604800"),
+    slurm("a short ResumeTimeout of the partition", "slurm.resume_timeout", r"(PartitionName=gpu .*)", r"\1 ResumeTimeout=600", "warning",
+          says="partition gpu", place="PartitionName=gpu"),
     slurm("no SuspendTime", "slurm.suspend_time", r"\nSuspendTime=.*", place=""),
     slurm("a short SuspendTimeout", "slurm.suspend_timeout", r"\nSuspendTimeout=120", "\nSuspendTimeout=10", "warning", place="SuspendTimeout=10"),
     slurm("no idle_on_node_suspend", "slurm.idle_on_node_suspend", r"idle_on_node_suspend,", place="SlurmctldParameters"),
@@ -181,6 +183,14 @@ if slurm_version() < (23, 2):
     OLD_MISTAKES += [slurm("hidden cloud nodes", "slurm.private_data", r"PrivateData=cloud\n")]
     NOTES.add("slurm.version")
 MISTAKES += OLD_MISTAKES
+
+
+# What looks like a mistake and is none: pattern in slurm.conf, what stands there instead.
+GOOD = {
+    "the partition has its own timeouts": {
+        r"\nResumeTimeout=65533": "\nResumeTimeout=300", r"\nSuspendTimeout=120": "\nSuspendTimeout=30",
+        r"(PartitionName=gpu .*)": r"\1 ResumeTimeout=65533 SuspendTimeout=120"},
+}
 
 
 class Practice:
@@ -349,6 +359,12 @@ def test_offline_asks_nobody(practice):
     code, report = practice.findings(practice.copy(mistake), "--offline")
     assert (code, short(report["findings"])) == (2, [("slurm.resume_rate", "error")])
     assert not [call for call in practice.emulator.journal()[since:] if "flex-doctor" in call["path"]]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_is_no_mistake_is_not_told(practice, name):
+    code, report = practice.findings(practice.copy(Mistake(name, "", slurm=GOOD[name])), "--offline")
+    assert (code, report["findings"]) == (0, [])
 
 
 def test_offline_knows_the_release(practice):

@@ -70,6 +70,49 @@ TEST_CASE("doctor: ResumeTimeout by release", "[ctl]") {
   CHECK(found(facts_of(own, version)) == what);
 }
 
+TEST_CASE("doctor: the timeout that counts is the longest of a node's partitions", "[ctl]") {
+  const std::string two = std::string(kConf) +
+                          "PartitionName=all Nodes=gpu-[0-7] MaxTime=60 DefaultTime=60 "
+                          "OverSubscribe=EXCLUSIVE\n";
+  const auto [whole, first, second, what] =
+      GENERATE(table<std::string, std::string, std::string, std::string>({
+          {"ResumeTimeout=600", "ResumeTimeout=65533", "", ""},
+          {"", "ResumeTimeout=65533", "", ""},
+          {"ResumeTimeout=INFINITE", "ResumeTimeout=65533", "", ""},
+          {"ResumeTimeout=600", "ResumeTimeout=60", "ResumeTimeout=7200", ""},
+          {"ResumeTimeout=65533", "ResumeTimeout=600", "", "partition gpu: ResumeTimeout is 600 s"},
+          {"ResumeTimeout=65533",
+           "ResumeTimeout=60",
+           "ResumeTimeout=70",
+           "partition all: ResumeTimeout is 70 s"},
+          {"ResumeTimeout=soon", "ResumeTimeout=65533", "", "ResumeTimeout is soon"},
+          {"", "", "", "ResumeTimeout is not set (60 s)"},
+          {"ResumeTimeout=600",
+           "SuspendTimeout=10",
+           "ResumeTimeout=65533",
+           "partition gpu: SuspendTimeout is 10 s"},
+      }));
+  INFO(whole << ", " << first << ", " << second);
+  std::string conf = with(two, "ResumeTimeout=65533", whole);
+  conf = with(conf, "Nodes=gpu-[0-7] MaxTime=6-", first + " Nodes=gpu-[0-7] MaxTime=6-");
+  conf = with(conf, "PartitionName=all", "PartitionName=all " + second);
+  const Findings findings = check_all(facts_of(conf));
+  std::vector<std::string> texts;
+  for (const Finding& finding : findings) texts.push_back(finding.what);
+  CHECK(fmt::format("{}", fmt::join(texts, ", ")) == what);
+  if (what.starts_with("partition gpu: ResumeTimeout")) {
+    CHECK(findings[0].fix == "write ResumeTimeout=65533 in this line");
+    CHECK(findings[0].hints == std::vector<std::string>{"PartitionName=gpu … ResumeTimeout=65533"});
+  }
+}
+
+TEST_CASE("doctor: a timeout that no node of ours has does not matter", "[ctl]") {
+  std::string conf = with(kConf, "ResumeTimeout=65533", "ResumeTimeout=300");
+  conf = with(conf, "DefaultTime=60", "DefaultTime=60 ResumeTimeout=65533");
+  conf += "NodeName=cpu-[0-3]\nPartitionName=cpu Nodes=cpu-[0-3]\n";
+  CHECK(found(facts_of(conf)).empty());
+}
+
 TEST_CASE("doctor: what only older releases need", "[ctl]") {
   const auto [from, to, version, what] =
       GENERATE(table<std::string, std::string, std::string, std::string>({
