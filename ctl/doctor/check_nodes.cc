@@ -96,12 +96,8 @@ NodeSetOf excluded_nodes(const Facts& facts) {
     }
     plain += list[i];
   }
-  if (const auto nodes = expand_hostlist(plain)) excluded.insert(nodes->begin(), nodes->end());
-  for (const ConfEntry& set : facts.slurm.conf->nodesets) {
-    if (!excluded.contains(NodeName{set.name})) continue;
-    if (const auto nodes = expand_hostlist(set.get("Nodes")))
-      excluded.insert(nodes->begin(), nodes->end());
-  }
+  const auto nodes = listed_nodes(facts, plain);
+  excluded.insert(nodes.begin(), nodes.end());
   return excluded;
 }
 

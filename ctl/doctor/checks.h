@@ -75,7 +75,9 @@ void write_setting(Finding& finding, std::string_view key, std::string_view valu
 /// A node of one of the nodesets.
 [[nodiscard]] bool is_ours(const Facts& facts, const NodeName& node);
 
-/// The nodes of a partition of slurm.conf; those of ALL and of NodeSets, too.
+/// The nodes of a list of slurm.conf; those of ALL and of NodeSets, too.
+[[nodiscard]] std::vector<NodeName> listed_nodes(const Facts& facts, const std::string& list);
+/// The nodes of a partition of slurm.conf.
 [[nodiscard]] std::vector<NodeName> partition_nodes(const Facts& facts, const ConfEntry& partition);
 
 /// A refusal that is about a permission, and not about a token or a policy.

@@ -187,6 +187,8 @@ MISTAKES += OLD_MISTAKES
 
 # What looks like a mistake and is none: pattern in slurm.conf, what stands there instead.
 GOOD = {
+    "a NodeSet by feature": {r"(\nNodeName=gpu.*)": r"\1 Features=h100,gpu\nNodeSet=fast Feature=gpu",
+                             r"(PartitionName=gpu .*)Nodes=gpu-\[0-7\]": r"\1Nodes=fast"},
     "the partition has its own timeouts": {
         r"\nResumeTimeout=65533": "\nResumeTimeout=300", r"\nSuspendTimeout=120": "\nSuspendTimeout=30",
         r"(PartitionName=gpu .*)": r"\1 ResumeTimeout=65533 SuspendTimeout=120"},

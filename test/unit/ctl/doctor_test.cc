@@ -151,6 +151,25 @@ TEST_CASE("doctor: static nodes are kept from suspending in several ways", "[ctl
   CHECK(found(facts_of(with(kConf, line, to))) == what);
 }
 
+TEST_CASE("doctor: a NodeSet has the nodes of its list and of its feature", "[ctl]") {
+  const std::string nodes = "NodeName=gpu-[0-7] ";
+  const auto [features, set] = GENERATE(table<std::string, std::string>({
+      {"Features=a100,gpu", "Feature=gpu"},
+      {"Feature=gpu", "Feature=gpu"},
+      {"Feature=gpu", "Feature=gpu Nodes=gpu-[0-3]"},
+      {"", "Nodes=gpu-[0-7]"},
+  }));
+  INFO(features << " " << set);
+  std::string conf = with(kConf, nodes, "NodeSet=mine " + set + "\n" + nodes + features + " ");
+  conf = with(conf, "Nodes=gpu-[0-7] MaxTime", "Nodes=mine MaxTime");
+  CHECK(found(facts_of(conf)).empty());
+  // All of its checks are made.
+  conf = with(conf, "MaxTime=6-23:45:00", "MaxTime=30-0");
+  CHECK(found(facts_of(conf)) == "partition.max_time warning");
+  conf = with(conf, set + "\n", "Feature=other\n");
+  CHECK(found(facts_of(conf)) == "partition.none warning");
+}
+
 TEST_CASE("doctor: what slurmctld runs with", "[ctl]") {
   Facts facts = facts_of();
   facts.slurm.was_asked = true;
