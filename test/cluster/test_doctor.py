@@ -121,6 +121,7 @@ MISTAKES = [
           place=""),
     slurm("no such user", "slurm.user", r"SlurmUser=.*", "SlurmUser=nobody-has-this-name"),
     slurm("a line that is none", "slurm.conf_line", r"\nTreeWidth", "\nResumeRate 0\nTreeWidth", place="ResumeRate 0"),
+    slurm("a key without a value", "slurm.conf_line", r"\nTreeWidth", "\nSuspendExcParts=\nTreeWidth", place="SuspendExcParts="),
     slurm("a list that is none", "slurm.conf_line", r"\nNodeName=gpu", "\nNodeName=x[0- State=CLOUD\nNodeName=gpu", place=r"NodeName=x\[0-"),
     slurm("a setting that was not loaded", "slurm.not_loaded", r"\nSuspendTime=300", "\nSuspendTime=900", "warning", says="SuspendTime", place=""),
     slurm("a key that Slurm does not know", "slurm.conf_refused", r"\nTreeWidth", "\nResumeSpeed=9\nTreeWidth", place=""),
