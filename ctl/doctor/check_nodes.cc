@@ -119,10 +119,23 @@ void check_static(const Facts& facts, Findings& findings) {
     if (!parse_slurm_number(entry.get("SuspendTime")).is_infinite) continue;
     if (const auto nodes = expand_hostlist(entry.name)) kept.insert(nodes->begin(), nodes->end());
   }
-  for (const NodesetConfig& nodeset : facts.yaml.config().nodesets) {
+  const auto loose_of = [&](const NodesetConfig& nodeset) {
     std::vector<NodeName> loose;
     for (const NodeName& node : nodeset.static_nodes)
       if (!kept.contains(node) && facts.slurm.nodes.contains(node)) loose.push_back(node);
+    return loose;
+  };
+  // There is one such line, and the last one counts: each finding names all that it lacks.
+  std::vector<NodeName> all;
+  for (const NodesetConfig& nodeset : facts.yaml.config().nodesets) {
+    const auto loose = loose_of(nodeset);
+    all.insert(all.end(), loose.begin(), loose.end());
+  }
+  const std::string given = facts.slurm.conf->get("SuspendExcNodes");
+  const std::string line =
+      fmt::format("{}{}{}", given, given.empty() ? "" : ",", fold_hostlist(all));
+  for (const NodesetConfig& nodeset : facts.yaml.config().nodesets) {
+    const auto loose = loose_of(nodeset);
     if (loose.empty()) continue;
     Finding finding{.id = "nodes.static_suspend",
                     .what = fmt::format("nodeset {}: static nodes {} are not kept from suspending",
@@ -132,11 +145,7 @@ void check_static(const Facts& facts, Findings& findings) {
                         "slurmctld ends their VMs when they are idle, and the sweeper asks for "
                         "new ones, again and again",
                     .place = conf_place(facts, "SuspendExcNodes")};
-    const std::string given = facts.slurm.conf->get("SuspendExcNodes");
-    write_setting(
-        finding,
-        "SuspendExcNodes",
-        given.empty() ? fold_hostlist(loose) : fmt::format("{},{}", given, fold_hostlist(loose)));
+    write_setting(finding, "SuspendExcNodes", line);
     findings.push_back(std::move(finding));
   }
 }

@@ -188,6 +188,7 @@ MISTAKES += OLD_MISTAKES
 
 # What looks like a mistake and is none: pattern in slurm.conf, what stands there instead.
 GOOD = {
+    "nodes are in DNS": {r",cloud_reg_addrs": ",cloud_dns", r"TreeWidth=64": "TreeWidth=4"},
     "a NodeSet by feature": {r"(\nNodeName=gpu.*)": r"\1 Features=h100,gpu\nNodeSet=fast Feature=gpu",
                              r"(PartitionName=gpu .*)Nodes=gpu-\[0-7\]": r"\1Nodes=fast"},
     "the partition has its own timeouts": {

@@ -121,12 +121,52 @@ TEST_CASE("doctor: what only older releases need", "[ctl]") {
           {"PrivateData=cloud", "PrivateData=jobs,cloud", "22.05.8", ""},
           {",cloud_reg_addrs", "", "23.02.7", "slurm.cloud_reg_addrs warning"},
           {",cloud_reg_addrs", "", "23.11.4", ""},
+          {"cloud_reg_addrs", "cloud_dns", "22.05.8", ""},
+          {"cloud_reg_addrs\nPrivateData=cloud\nTreeWidth=65533",
+           "cloud_dns\nPrivateData=cloud\nTreeWidth=7",
+           "22.05.8",
+           ""},
           {"TreeWidth=65533\n", "", "22.05.8", ""},
           {"TreeWidth=65533", "TreeWidth=7", "22.05.8", "slurm.tree_width warning"},
           {"TreeWidth=65533", "TreeWidth=7", "23.11.4", ""},
       }));
   INFO(from << " on " << version);
   CHECK(found(facts_of(with(kConf, from, to), version)) == what);
+}
+
+TEST_CASE("doctor: fixes of one line do not undo each other", "[ctl]") {
+  SECTION("words of SlurmctldParameters") {
+    const auto [from, to, line] = GENERATE(table<std::string, std::string, std::string>({
+        {"SlurmctldParameters=idle_on_node_suspend,cloud_reg_addrs\n",
+         "",
+         "SlurmctldParameters=idle_on_node_suspend,cloud_reg_addrs"},
+        {"idle_on_node_suspend,cloud_reg_addrs",
+         "power_save_interval=5",
+         "SlurmctldParameters=power_save_interval=5,idle_on_node_suspend,cloud_reg_addrs"},
+    }));
+    const Facts facts = facts_of(with(kConf, from, to), "22.05.8");
+    CHECK(found(facts) == "slurm.idle_on_node_suspend error, slurm.cloud_reg_addrs warning");
+    for (const Finding& finding : check_all(facts))
+      if (finding.severity != Severity::Note) CHECK(finding.hints.at(0) == line);
+  }
+  SECTION("nodes of SuspendExcNodes") {
+    Facts facts = facts_of(with(kConf, "SuspendExcNodes=gpu-0", "SuspendExcNodes=gpu-7"));
+    facts.yaml.loaded =
+        parse_config(with(kYaml,
+                          "nodesets:\n",
+                          "nodesets:\n  b: {nodes: 'b-[0-1]', static_nodes: b-1, zones: "
+                          "[us-central1-a], instance_template: flex}\n"),
+                     "flex-start.yaml");
+    REQUIRE(facts.yaml.is_good());
+    facts.slurm.nodes[NodeName{"b-1"}] = {"CLOUD", {}};
+    Findings findings;
+    check_nodes(facts, findings);
+    std::vector<std::string> hints;
+    for (const Finding& finding : findings)
+      if (finding.id == "nodes.static_suspend") hints.push_back(finding.hints.at(0));
+    const std::string line = "SuspendExcNodes=gpu-7,b-1,gpu-0";
+    CHECK(hints == std::vector<std::string>{line, line});
+  }
 }
 
 TEST_CASE("doctor: slurmctld's release counts, not the library's", "[ctl]") {
