@@ -17,6 +17,8 @@ void check_programs(const Facts& facts, Findings& findings);
 void check_timeouts(const Facts& facts, Findings& findings);
 void check_version(const Facts& facts, Findings& findings);
 void check_nodes(const Facts& facts, Findings& findings);
+/// After check_timeouts: without power saving there is nothing to keep from it.
+void check_suspending(const Facts& facts, Findings& findings);
 void check_partitions(const Facts& facts, Findings& findings);
 void check_plugin(const Facts& facts, Findings& findings);
 /// After the others: a key that one of them complains about is not told to be out of date as well.

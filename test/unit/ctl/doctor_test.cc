@@ -150,7 +150,13 @@ TEST_CASE("doctor: fixes of one line do not undo each other", "[ctl]") {
       if (finding.severity != Severity::Note) CHECK(finding.hints.at(0) == line);
   }
   SECTION("nodes of SuspendExcNodes") {
-    Facts facts = facts_of(with(kConf, "SuspendExcNodes=gpu-0", "SuspendExcNodes=gpu-7"));
+    const auto [given, line] = GENERATE(table<std::string, std::string>({
+        {"", "SuspendExcNodes=b-1,gpu-0"},
+        {"SuspendExcNodes=gpu-7", "SuspendExcNodes=b-1,gpu-0"},
+        {"SuspendExcNodes=cpu-0", "SuspendExcNodes=b-1,cpu-0,gpu-0"},
+        {"SuspendExcNodes=cpu-[0-1]:1", "SuspendExcNodes=cpu-[0-1]:1,b-1,gpu-0"},
+    }));
+    Facts facts = facts_of(with(kConf, "SuspendExcNodes=gpu-0", given));
     facts.yaml.loaded =
         parse_config(with(kYaml,
                           "nodesets:\n",
@@ -159,12 +165,12 @@ TEST_CASE("doctor: fixes of one line do not undo each other", "[ctl]") {
                      "flex-start.yaml");
     REQUIRE(facts.yaml.is_good());
     facts.slurm.nodes[NodeName{"b-1"}] = {"CLOUD", {}};
+    facts.slurm.nodes[NodeName{"cpu-0"}] = {"", {}};
     Findings findings;
-    check_nodes(facts, findings);
+    check_suspending(facts, findings);
     std::vector<std::string> hints;
     for (const Finding& finding : findings)
       if (finding.id == "nodes.static_suspend") hints.push_back(finding.hints.at(0));
-    const std::string line = "SuspendExcNodes=gpu-7,b-1,gpu-0";
     CHECK(hints == std::vector<std::string>{line, line});
   }
 }
@@ -175,20 +181,49 @@ TEST_CASE("doctor: slurmctld's release counts, not the library's", "[ctl]") {
   CHECK(found(facts) == "slurm.version error");
 }
 
-TEST_CASE("doctor: static nodes are kept from suspending in several ways", "[ctl]") {
+TEST_CASE("doctor: static nodes are kept from suspending in several ways, and no others", "[ctl]") {
   const std::string line = "SuspendExcNodes=gpu-0";
-  const auto [to, what] = GENERATE(table<std::string, std::string>({
-      {"", "nodes.static_suspend error"},
-      {"SuspendExcNodes=gpu-[1-7]", "nodes.static_suspend error"},
+  const std::string loose = "nodes.static_suspend error";
+  const std::string idle = "nodes.never_suspended warning";
+  const std::string both = loose + ", " + idle;
+  const std::string part =
+      "PartitionName=fixed MaxTime=60 DefaultTime=60 OverSubscribe=EXCLUSIVE SuspendTime=INFINITE ";
+  const auto [to, what] = GENERATE_COPY(table<std::string, std::string>({
+      {"", loose},
+      {"SuspendExcNodes=gpu-[1-7]", both},
+      {"SuspendExcNodes=gpu-[0-7]", idle},
       {"SuspendExcNodes=other,gpu-[0-3]:2", ""},
-      {"SuspendExcParts=gpu", ""},
+      {"SuspendExcNodes=other,gpu-[0-3]:2,gpu-4", idle},
+      {"SuspendExcParts=gpu", idle},
       {"NodeSet=fixed Nodes=gpu-0\nSuspendExcNodes=fixed", ""},
-      {"PartitionName=fixed Nodes=gpu-0 SuspendTime=INFINITE MaxTime=60 DefaultTime=60 "
-       "OverSubscribe=EXCLUSIVE",
-       ""},
+      {part + "Nodes=gpu-0", ""},
+      {part + "Nodes=gpu-[0-7]", idle},
+      {"SuspendTime=INFINITE", "slurm.suspend_time error"},
   }));
   INFO(to);
   CHECK(found(facts_of(with(kConf, line, to))) == what);
+}
+
+TEST_CASE("doctor: the cluster's SuspendTime counts where partitions have none", "[ctl]") {
+  // The nodes of another partition make power saving possible.
+  const std::string other =
+      "NodeName=cpu-[0-1]\nPartitionName=cpu Nodes=cpu-[0-1],gpu-1 SuspendTime=60 MaxTime=60 "
+      "DefaultTime=60 OverSubscribe=EXCLUSIVE\n";
+  const auto* const whole = GENERATE("SuspendTime=INFINITE\n", "SuspendTime=-1\n", "");
+  const std::string conf = with(kConf, "SuspendTime=300\n", whole) + other;
+  const Facts facts = facts_of(with(conf, "SuspendExcNodes=gpu-0\n", ""));
+  const Findings findings = check_all(facts);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].id == "nodes.never_suspended");
+  CHECK(findings[0].what.starts_with("gpu-[2-7] are never suspended"));
+  CHECK(findings[0].hints == std::vector<std::string>{"SuspendTime=300", "SuspendExcNodes=gpu-0"});
+}
+
+TEST_CASE("doctor: before 24.05 SuspendExcNodes knows no NodeSet", "[ctl]") {
+  const std::string conf =
+      with(kConf, "SuspendExcNodes=gpu-0", "NodeSet=fixed Nodes=gpu-0\nSuspendExcNodes=fixed");
+  CHECK(found(facts_of(conf, "23.11.10")) == "nodes.static_suspend error");
+  CHECK(found(facts_of(conf, "24.05.8")).empty());
 }
 
 TEST_CASE("doctor: a NodeSet has the nodes of its list and of its feature", "[ctl]") {
