@@ -59,6 +59,60 @@ TEST_CASE("doctor: a token that is not for Compute Engine", "[ctl]") {
   CHECK(found(facts) == "credentials.scope error");
 }
 
+std::string found_in_bulk(const TemplateFacts& made) {
+  Facts facts = facts_of();
+  facts.yaml.loaded =
+      parse_config(fmt::format("{}    mode: bulk_insert\n", kYaml), "flex-start.yaml");
+  REQUIRE(facts.yaml.is_good());
+  add_cloud(facts);
+  facts.cloud.templates.insert_or_assign("flex", made);
+  return found(facts);
+}
+
+TEST_CASE("doctor: what bulk_insert asks of a template", "[ctl]") {
+  const TemplateFacts flex = [] {
+    Facts facts = facts_of();
+    add_cloud(facts);
+    return *facts.cloud.templates.at("flex");
+  }();
+  TemplateFacts standard{.name = "flex", .machine_type = "n2-standard-4"};
+  CHECK(found_in_bulk(flex).empty());
+  CHECK(found_in_bulk(standard).empty());
+  standard.policies = {"compact"};
+  standard.reservation = "ANY_RESERVATION";
+  standard.termination_action = "STOP";
+  standard.on_host_maintenance = "MIGRATE";
+  CHECK(found_in_bulk(standard).empty());
+  standard.machine_type = "a3-highgpu-8g";
+  CHECK(found_in_bulk(standard) == "template.maintenance error");
+  TemplateFacts half = flex;
+  half.termination_action = {};
+  half.on_host_maintenance = "MIGRATE";
+  half.reservation = {};
+  CHECK(found_in_bulk(half) == "template.maintenance error, template.reservation error");
+}
+
+TEST_CASE("doctor: a step of on_stockout has what the one before it has", "[ctl]") {
+  const TemplateFacts standard{
+      .name = "other", .machine_type = "a3-highgpu-8g", .on_host_maintenance = "TERMINATE"};
+  const auto found_after = [&](std::string_view steps) {
+    Facts facts = facts_of();
+    facts.yaml.loaded =
+        parse_config(fmt::format("{}    on_stockout: [{}]\n", kYaml, steps), "flex-start.yaml");
+    REQUIRE(facts.yaml.is_good());
+    add_cloud(facts);
+    facts.cloud.templates.emplace("other", standard);
+    return found(facts);
+  };
+  const std::string bad =
+      "template.model error, template.termination error, template.reservation error, "
+      "template.no_run_duration error";
+  CHECK(found_after("{wait: 1h, instance_template: other}") == bad);
+  CHECK(found_after("{wait: 1h, mode: bulk_insert}, {wait: 1h, instance_template: other}").empty());
+  CHECK(found_after("{wait: 1h, mode: bulk_insert, instance_template: other}, "
+                    "{wait: 1h, mode: individual}") == bad);
+}
+
 TEST_CASE("doctor: the cloud", "[ctl]") {
   Facts facts = facts_of();
   add_cloud(facts);
