@@ -12,16 +12,26 @@ namespace {
 
 constexpr std::string_view kAgent = "cloudservices.gserviceaccount.com";
 
+/// Nothing was to come of it; whatever did is named.
+void check_accepted(const Probe& probe, const Error& error, Findings& findings) {
+  if (error.code != "ACCEPTED") return;
+  Finding finding{
+      .id = "iam.probe_accepted",
+      .severity = Severity::Warning,
+      .what = probe.makes.empty() ? error.what
+                                  : fmt::format("{}: look for {}", error.what, probe.makes),
+      .why =
+          "doctor asked for something impossible only to see whether it may; "
+          "whatever came of it is not slurm-flex-start's",
+      .fix = probe.makes.empty() ? std::string("use --read-only")
+                                 : fmt::format("delete {}, and use --read-only", probe.makes)};
+  if (!probe.undo.empty()) finding.hints.push_back(probe.undo);
+  findings.push_back(std::move(finding));
+}
+
 void check_probes(const Facts& facts, std::set<std::string>& told, Findings& findings) {
   for (const auto& [probe, answer] : facts.cloud.probes) {
-    if (!answer && answer.error().code == "ACCEPTED")
-      findings.push_back({.id = "iam.probe_accepted",
-                          .severity = Severity::Warning,
-                          .what = answer.error().what,
-                          .why =
-                              "doctor asked for something impossible only to see whether it may; "
-                              "whatever came of it is not slurm-flex-start's",
-                          .fix = "look for what is named there, delete it, and use --read-only"});
+    if (!answer) check_accepted(probe, answer.error(), findings);
     if (answer || !is_missing_permission(answer.error())) continue;
     std::string permission = named_permission(answer.error().what);
     if (permission.empty()) permission = probe.permission;

@@ -80,6 +80,8 @@ struct Probe {
   std::string body{};
   bool is_write = false;
   bool is_ours = true;  ///< false: only the doctor needs it
+  std::string makes{};  ///< what there would be if it were done all the same: "group flex-…"
+  std::string undo{};   ///< the command that finds and ends it
 };
 
 /// All that are to be asked in a region. `zone`: one of the region's; `has_placement`,

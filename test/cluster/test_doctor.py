@@ -355,9 +355,10 @@ def test_read_only_writes_nothing(practice):
 
 def test_probes_are_refused_without_a_trace(practice):
     since = len(practice.emulator.journal())
-    practice.findings(practice.cluster.dir / "etc")
+    bulk = Mistake("bulk", "", yaml={"nodesets.gpu.on_stockout": [{"wait": "1h", "mode": "bulk_insert"}]})
+    practice.findings(practice.copy(bulk))
     writes = [call for call in practice.emulator.journal()[since:] if call["verb"] != "GET" and "flex-doctor" in json.dumps(call)]
-    assert len(writes) >= 4
+    assert len(writes) >= 5 and any("bulkInsert" in call["path"] for call in writes)
     assert all(call["status"] in (400, 404) for call in writes), writes
 
 

@@ -145,9 +145,16 @@ TEST_CASE("doctor: the cloud", "[ctl]") {
     CHECK(found(facts).empty());
   }
   SECTION("a probe that Google took for real") {
-    facts.cloud.probes.emplace_back(Probe{.permission = "compute.resourcePolicies.create"},
-                                    Error{ErrorKind::Internal, "POST /x was accepted", "ACCEPTED"});
+    const Error error{ErrorKind::Internal, "POST /x was accepted", "ACCEPTED"};
+    facts.cloud.probes.emplace_back(Probe{.permission = "compute.instances.create",
+                                          .makes = "the VM flex-doctor-1",
+                                          .undo = "gcloud compute instances list"},
+                                    error);
+    facts.cloud.failures.emplace("permission compute.instances.create", error);
     CHECK(found(facts) == "iam.probe_accepted warning");
+    const Finding finding = check_all(facts).front();
+    CHECK(finding.what == "POST /x was accepted: look for the VM flex-doctor-1");
+    CHECK(finding.hints == std::vector<std::string>{"gcloud compute instances list"});
   }
   SECTION("a key file that only the environment names") {
     facts.cloud.environment_key = "/root/key.json";
