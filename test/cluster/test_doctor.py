@@ -148,6 +148,8 @@ MISTAKES = [
     of_template("plain", "machine.no_flex_start"),
     nodeset("placement of a machine that cannot be placed", "machine.placement", placement={"max_distance": 2}),
     nodeset("another machine type", "template.machine_type", "warning", machine_type="a4-highgpu-8g"),
+    Mistake("a margin as long as the VM's life", "partition.margin", "warning", slurm={r"MaxTime=6-23:45:00": "MaxTime=00:01:00"},
+            yaml={"nodesets.gpu.run_duration_margin": "7d"}, place="run_duration_margin"),
     # zones, quotas, the project
     Mistake("a zone that is not there", "zone.missing", yaml={"defaults.zones": [f"{REGION}-a", f"{REGION}-x"]}, place="zones"),
     Mistake("a zone that is down", "zone.down", "warning", cloud={"zones_down": [f"{REGION}-b"]}, place="zones"),
@@ -186,9 +188,10 @@ if OLD:
     ]
 if slurm_version() < (23, 2):
     OLD_MISTAKES += [slurm("hidden cloud nodes", "slurm.private_data", r"PrivateData=cloud\n")]
-    NOTES.add("slurm.version")
 MISTAKES += OLD_MISTAKES
 
+if slurm_version() < (25, 5):
+    NOTES.add("slurm.version")
 
 # What looks like a mistake and is none: pattern in slurm.conf, what stands there instead.
 GOOD = {

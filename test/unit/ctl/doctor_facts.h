@@ -53,7 +53,7 @@ inline FileFacts program(const std::string& path) {
 }
 
 /// A good set-up but for what the texts say.
-inline Facts facts_of(std::string conf = kConf, std::string version = "24.11.5") {
+inline Facts facts_of(std::string conf = kConf, std::string version = "25.05.7") {
   Facts facts{.is_offline = true};
   facts.yaml = {.file = "flex-start.yaml", .loaded = parse_config(kYaml, "flex-start.yaml")};
   SlurmFacts& slurm = facts.slurm;

@@ -15,23 +15,26 @@ TEST_CASE("doctor: a good set-up has nothing on any release", "[ctl]") {
 
 TEST_CASE("doctor: releases of Slurm with mistakes", "[ctl]") {
   const auto [version, what] = GENERATE(table<std::string, std::string>({
-      {"21.08.8", "slurm.version error"},
-      {"22.05.0", "slurm.version error"},
-      {"22.05.3", "slurm.version error"},
-      {"22.05.6", "slurm.version error"},
-      {"22.05.7", "slurm.version info"},
-      {"23.02.4", "slurm.version warning"},
-      {"23.02.5", ""},
-      {"23.11.3", "slurm.version warning"},
-      {"23.11.4", ""},
-      {"24.05.4", "slurm.version info"},
-      {"24.05.5", ""},
-      {"24.11.3", "slurm.version info"},
-      {"24.11.4", ""},
-      {"25.05.3", "slurm.version warning"},
-      {"25.05.5", "slurm.version info"},
+      {"21.08.8", "error 22.05.7"},
+      {"22.05.0", "error 22.05.7"},
+      {"22.05.6", "error 22.05.7"},
+      {"22.05.7", "info 23.02.5, info 25.05.7"},
+      {"22.05.8", "info 23.02.5, info 25.05.7"},
+      {"23.02.4", "warning 23.02.5, info 25.05.7"},
+      {"23.02.5", "info 25.05.7"},
+      {"23.11.3", "warning 23.11.8, info 25.05.7"},
+      {"23.11.4", "info 23.11.8, info 25.05.7"},
+      {"23.11.8", "info 25.05.7"},
+      {"24.05.0", "info 24.05.7, info 24.05.7, info 24.05.7, info 25.05.7"},
+      {"24.05.4", "info 24.05.7, info 24.05.7, info 25.05.7"},
+      {"24.05.6", "info 24.05.7, info 25.05.7"},
+      {"24.05.7", "info 25.05.7"},
+      {"24.11.3", "info 24.11.4, info 25.05.7"},
+      {"24.11.4", "info 25.05.7"},
+      {"25.05.3", "info 25.05.7, warning 25.05.7"},
+      {"25.05.6", "info 25.05.7"},
       {"25.05.7", ""},
-      {"25.11.0-0rc1", "slurm.version warning"},
+      {"25.11.0-0rc1", "warning 25.11.3, info 25.11.3"},
       {"25.11.3", ""},
       {"26.05.0", ""},
       {"nonsense", ""},
@@ -41,9 +44,17 @@ TEST_CASE("doctor: releases of Slurm with mistakes", "[ctl]") {
   facts.slurm.library_version = version;
   Findings findings;
   check_version(facts, findings);
-  CHECK((findings.empty()
-             ? std::string()
-             : fmt::format("{} {}", findings[0].id, to_string(findings[0].severity))) == what);
+  std::vector<std::string> texts;
+  for (const Finding& finding : findings) {
+    CHECK(finding.id == "slurm.version");
+    const std::string_view fix = finding.fix;
+    constexpr std::string_view kBefore = "upgrade Slurm to ";
+    REQUIRE(fix.starts_with(kBefore));
+    const std::string_view rest = fix.substr(kBefore.size());
+    texts.push_back(
+        fmt::format("{} {}", to_string(finding.severity), rest.substr(0, rest.find(' '))));
+  }
+  CHECK(fmt::format("{}", fmt::join(texts, ", ")) == what);
 }
 
 TEST_CASE("doctor: ResumeTimeout by release", "[ctl]") {
@@ -101,8 +112,9 @@ TEST_CASE("doctor: the timeout that counts is the longest of a node's partitions
   for (const Finding& finding : findings) texts.push_back(finding.what);
   CHECK(fmt::format("{}", fmt::join(texts, ", ")) == what);
   if (what.starts_with("partition gpu: ResumeTimeout")) {
-    CHECK(findings[0].fix == "write ResumeTimeout=65533 in this line");
-    CHECK(findings[0].hints == std::vector<std::string>{"PartitionName=gpu … ResumeTimeout=65533"});
+    CHECK(findings[0].fix == "write ResumeTimeout=INFINITE in this line");
+    CHECK(findings[0].hints ==
+          std::vector<std::string>{"PartitionName=gpu … ResumeTimeout=INFINITE"});
   }
 }
 
@@ -245,6 +257,20 @@ TEST_CASE("doctor: a NodeSet has the nodes of its list and of its feature", "[ct
   CHECK(found(facts_of(conf)) == "partition.none warning");
 }
 
+TEST_CASE("doctor: a margin that leaves nothing of a VM's life", "[ctl]") {
+  Facts facts = facts_of(with(kConf, "MaxTime=6-23:45:00", "MaxTime=UNLIMITED"));
+  facts.yaml.loaded = parse_config(std::string(kYaml) +
+                                       "    dws_flex: {max_run_duration: 10m}\n"
+                                       "    run_duration_margin: 15m\n",
+                                   "flex-start.yaml");
+  REQUIRE(facts.yaml.is_good());
+  const Findings findings = check_all(facts);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].id == "partition.max_time");
+  CHECK(findings[0].fix == "write MaxTime=00:01:00 in this line");
+  CHECK(findings[1].id == "partition.margin");
+}
+
 TEST_CASE("doctor: what slurmctld runs with", "[ctl]") {
   Facts facts = facts_of();
   facts.slurm.was_asked = true;
@@ -264,6 +290,12 @@ TEST_CASE("doctor: what slurmctld runs with", "[ctl]") {
     facts.slurm.conf = parse_slurm_conf(
         with(kConf, "ResumeTimeout=65533", "ResumeTimeout=60"), "slurm.conf", no_file);
     CHECK(found(facts) == "slurm.resume_timeout warning");
+  }
+  SECTION("an old release must not be told so while nodes are being started") {
+    facts.slurm.running->values["ResumeTimeout"] = "600";
+    CHECK(check_all(facts).back().fix == "run scontrol reconfigure");
+    facts.slurm.running->version = "23.02.4";
+    CHECK(check_all(facts).back().fix == "run scontrol reconfigure, when no node is powering up");
   }
   SECTION("nodes that it does not know") {
     facts.slurm.running_nodes[NodeName{"gpu-0"}] = true;
