@@ -79,6 +79,12 @@ void check_sweeper(const Facts& facts, Findings& findings) {
                         .hints = {"sudo flexctl doctor"}});
     return;
   }
+  // It cannot start, and it is told why.
+  const bool has_no_config =
+      std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+        return finding.id == "config.owner";
+      });
+  if (has_no_config && !state.at_work_since) return;
   const Seconds patience = patience_for(facts.yaml.config().sweeper.interval);
   const auto is_fresh = [&](const std::optional<TimePoint>& time) {
     return time && facts.now - *time <= patience;
@@ -97,15 +103,24 @@ void check_sweeper(const Facts& facts, Findings& findings) {
                                ? fmt::format("the last complete round of flex-sweeper was {} ago",
                                              span_text(facts.now - *state.heartbeat))
                                : std::string("flex-sweeper has not completed a round yet");
-  findings.push_back(
-      {.id = "sweeper.not_running",
-       .severity = state.heartbeat || state.at_work_since ? Severity::Error : Severity::Warning,
-       .what = state.at_work_since ? last + ", though it runs" : last,
-       .why = "nobody finishes what was left half done: requests that failed, VMs nobody wants, "
-              "leases that end",
-       .fix = state.at_work_since ? "see in its log what it lacks"
-                                  : "start flex-sweeper on the host of slurmctld",
-       .hints = {"systemctl enable --now flex-sweeper", "journalctl -u flex-sweeper"}});
+  Finding finding{
+      .id = "sweeper.not_running",
+      .severity = state.heartbeat || state.at_work_since ? Severity::Error : Severity::Warning,
+      .what = state.at_work_since ? last + ", though it runs" : last,
+      .why =
+          "nobody finishes what was left half done: requests that failed, VMs nobody wants, "
+          "leases that end",
+      .fix = state.at_work_since ? "see in its log what it lacks"
+                                 : "start flex-sweeper on the host of slurmctld",
+      .hints = {"systemctl enable --now flex-sweeper", "journalctl -u flex-sweeper"}};
+  const std::string& user = facts.slurm.slurm_user_name;
+  if (!state.at_work_since && !user.empty() && user != "slurm") {
+    finding.fix += fmt::format("; its unit has User=slurm, and SlurmUser is {}", user);
+    finding.hints.insert(
+        finding.hints.begin(),
+        {"systemctl edit flex-sweeper", "[Service]", fmt::format("User={}", user)});
+  }
+  findings.push_back(std::move(finding));
 }
 
 }  // namespace

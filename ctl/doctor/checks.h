@@ -12,6 +12,8 @@
 namespace flex::doctor {
 
 void check_config(const Facts& facts, Findings& findings);
+/// Whether SlurmUser can read it.
+void check_config_file(const Facts& facts, Findings& findings);
 void check_slurm_conf(const Facts& facts, Findings& findings);
 void check_programs(const Facts& facts, Findings& findings);
 void check_timeouts(const Facts& facts, Findings& findings);
@@ -23,6 +25,8 @@ void check_partitions(const Facts& facts, Findings& findings);
 void check_plugin(const Facts& facts, Findings& findings);
 /// After the others: a key that one of them complains about is not told to be out of date as well.
 void check_running(const Facts& facts, Findings& findings);
+/// What only the unit of flex-sweeper knows.
+void check_unit(const Facts& facts, Findings& findings);
 void check_state(const Facts& facts, Findings& findings);
 void check_credentials(const Facts& facts, Findings& findings);
 void check_region(const Facts& facts, Findings& findings);

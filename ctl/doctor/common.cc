@@ -141,10 +141,11 @@ std::vector<NodeName> partition_nodes(const Facts& facts, const ConfEntry& parti
 Findings check_all(const Facts& facts) {
   Findings findings;
   for (const auto check :
-       {check_config,   check_slurm_conf,  check_version,    check_programs,    check_timeouts,
-        check_nodes,    check_suspending,  check_partitions, check_plugin,      check_running,
-        check_state,    check_credentials, check_clock,      check_region,      check_templates,
-        check_machines, check_quotas,      check_groups,     check_permissions, check_answers})
+       {check_config,      check_config_file, check_slurm_conf, check_version,     check_programs,
+        check_timeouts,    check_nodes,       check_suspending, check_partitions,  check_plugin,
+        check_running,     check_state,       check_unit,       check_credentials, check_clock,
+        check_region,      check_templates,   check_machines,   check_quotas,      check_groups,
+        check_permissions, check_answers})
     check(facts, findings);
   return findings;
 }

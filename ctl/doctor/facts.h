@@ -18,21 +18,6 @@
 
 namespace flex::doctor {
 
-/// flex-start.yaml.
-struct YamlFacts {
-  std::string file{};
-  LoadedConfig loaded{};
-  /// Line of each key, by dotted path: "nodesets.a3u.zones", "sweeper.listen".
-  std::map<std::string, int> lines{};
-
-  [[nodiscard]] bool is_good() const { return loaded.ok(); }
-
-  [[nodiscard]] const Config& config() const { return loaded.config; }
-
-  /// The line of the key, or of what it is in; 0: neither is there.
-  [[nodiscard]] int line_of(std::string key) const;
-};
-
 /// A file or directory that something names.
 struct FileFacts {
   std::string path{};
@@ -45,6 +30,22 @@ struct FileFacts {
   gid_t group = 0;
   mode_t mode = 0;
   std::string real_name{};  ///< its name where links lead to
+};
+
+/// flex-start.yaml.
+struct YamlFacts {
+  std::string file{};
+  FileFacts on_disk{};
+  LoadedConfig loaded{};
+  /// Line of each key, by dotted path: "nodesets.a3u.zones", "sweeper.listen".
+  std::map<std::string, int> lines{};
+
+  [[nodiscard]] bool is_good() const { return loaded.ok(); }
+
+  [[nodiscard]] const Config& config() const { return loaded.config; }
+
+  /// The line of the key, or of what it is in; 0: neither is there.
+  [[nodiscard]] int line_of(std::string key) const;
 };
 
 /// A node of slurm.conf.
@@ -73,7 +74,8 @@ struct SlurmFacts {
 
   /// plugstack.conf: our line, if there is one.
   struct Plugin {
-    std::string file{};  ///< plugstack.conf
+    std::string file{};   ///< plugstack.conf
+    FileFacts on_disk{};  ///< that
     bool has_file = false;
     int line = 0;  ///< 0: no line names our plugin
     bool is_required = false;
@@ -137,6 +139,8 @@ struct Facts {
   SlurmFacts slurm{};
   StateFacts state{};
   CloudLook cloud{};
+  /// /etc/default/flex-sweeper: what the unit of flex-sweeper sets, and nobody else has.
+  std::map<std::string, std::string> unit_environment{};
 };
 
 }  // namespace flex::doctor

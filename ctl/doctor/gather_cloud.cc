@@ -230,6 +230,7 @@ Facts gather(const GatherOptions& options, const Progress& progress) {
   const auto slurmctld = options.is_offline || !facts.slurm.conf ? nullptr : ask_slurmctld();
   progress("flex-start.yaml");
   gather_yaml(options.config_file, facts);
+  gather_unit(facts);
   if (facts.yaml.is_good()) gather_cloud(facts, progress);
   if (slurmctld) {
     progress("slurmctld");

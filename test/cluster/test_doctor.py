@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """flexctl doctor: nothing on a good set-up, and each seeded mistake by its own name and no other."""
 import json
+import os
 import re
 import shutil
 from dataclasses import dataclass, field
@@ -147,9 +148,9 @@ MISTAKES = [
     of_template("a4x", "machine.no_flex_start"),
     of_template("plain", "machine.no_flex_start"),
     nodeset("placement of a machine that cannot be placed", "machine.placement", placement={"max_distance": 2}),
-    nodeset("another machine type", "template.machine_type", "warning", machine_type="a4-highgpu-8g"),
     Mistake("a margin as long as the VM's life", "partition.margin", "warning", slurm={r"MaxTime=6-23:45:00": "MaxTime=00:01:00"},
             yaml={"nodesets.gpu.run_duration_margin": "7d"}, place="run_duration_margin"),
+    nodeset("another machine type", "template.machine_type", "warning", machine_type="a4-highgpu-8g"),
     # zones, quotas, the project
     Mistake("a zone that is not there", "zone.missing", yaml={"defaults.zones": [f"{REGION}-a", f"{REGION}-x"]}, place="zones"),
     Mistake("a zone that is down", "zone.down", "warning", cloud={"zones_down": [f"{REGION}-b"]}, place="zones"),
@@ -189,9 +190,9 @@ if OLD:
 if slurm_version() < (23, 2):
     OLD_MISTAKES += [slurm("hidden cloud nodes", "slurm.private_data", r"PrivateData=cloud\n")]
 MISTAKES += OLD_MISTAKES
-
 if slurm_version() < (25, 5):
     NOTES.add("slurm.version")
+
 
 # What looks like a mistake and is none: pattern in slurm.conf, what stands there instead.
 GOOD = {
@@ -246,12 +247,12 @@ class Practice:
         sandbox.write(f"{name}/flex-start.yaml", conf.to_yaml(settings), 0o600)
         return sandbox.dir / name
 
-    def doctor(self, directory, *options):
+    def doctor(self, directory, *options, **more):
         env = self.cluster.sandbox.env(SLURM_CONF=str(directory / "slurm.conf"), GCE_METADATA_HOST="127.0.0.1:1")
-        return self.cluster.sandbox.run([self.flexctl, "doctor", *options], env=env, check=False, timeout=120)
+        return self.cluster.sandbox.run([self.flexctl, "doctor", *options], env=env, check=False, timeout=120, **more)
 
-    def findings(self, directory, *options):
-        done = self.doctor(directory, "--json", *options)
+    def findings(self, directory, *options, **more):
+        done = self.doctor(directory, "--json", *options, **more)
         try:
             return done.returncode, json.loads(done.stdout)
         except ValueError:
@@ -402,6 +403,7 @@ def test_a_sweeper_that_is_away_is_missed(practice):
         heartbeat.unlink()
         code, report = practice.findings(cluster.dir / "etc")
         assert (code, short(report["findings"])) == (1, [("sweeper.not_running", "warning")])
+        assert f"User={cluster.sandbox.account.pw_name}" in report["findings"][0]["hints"]
         cluster.sandbox.write("state/flex-start/heartbeat", kept)
     finally:
         cluster.start_sweeper()
@@ -414,6 +416,23 @@ def test_a_state_directory_that_cannot_be_made_is_told_without_the_one_above_it(
     assert set(found) == {"state.directory", "sweeper.not_running"}, report["findings"]
     user = practice.cluster.sandbox.account.pw_name
     assert found["state.directory"]["hints"] == [f"install -d -o {user} -m 0750 /var/lib/flex-doctor-was-here"]
+
+
+def test_files_that_others_must_read(practice):
+    """plugstack.conf as every user, flex-start.yaml as SlurmUser."""
+    directory = practice.copy(Mistake("modes", ""))
+    sandbox = practice.cluster.sandbox
+    plugstack = sandbox.write(f"etc/{directory.name}/plugstack.conf", "# nothing\n", 0o640)
+    code, report = practice.findings(directory)
+    assert (code, short(report["findings"])) == (2, [("slurm.plugstack_mode", "error")]), report["findings"]
+    assert report["findings"][0]["hints"] == [f"chmod 0644 {plugstack}"]
+    plugstack.chmod(0o644)
+    assert practice.findings(directory)[1]["findings"] == []
+    if os.geteuid() != 0:
+        pytest.skip("only root can read what SlurmUser cannot")
+    os.chown(directory / "flex-start.yaml", 0, 0)
+    code, report = practice.findings(directory, user=0, group=0, extra_groups=[])
+    assert (code, short(report["findings"])) == (2, [("config.owner", "error")]), report["findings"]
 
 
 def test_the_examples_are_good_but_for_this_machine(practice):
