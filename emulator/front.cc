@@ -246,6 +246,9 @@ std::optional<Reply> Front::check_access(const HttpIn& in, const Route& route) {
                   "authError",
                   token.empty() ? "Request is missing required authentication credential."
                                 : "Invalid Credentials");
+  if (world_.settings.lacks_scopes)
+    return refuse(
+        403, "insufficientPermissions", "Request had insufficient authentication scopes.");
   const auto project = route.params.find("project");
   if (!world_.settings.projects.empty() && project != route.params.end() &&
       !world_.settings.projects.contains(project->second))

@@ -31,6 +31,7 @@ struct Settings {
   std::set<std::string> zones_down{};
   std::map<std::string, std::set<std::string>> machine_types{};  ///< by zone; absent: all
   std::set<std::string> denied_permissions{};
+  bool lacks_scopes = false;      ///< tokens are for other APIs
   double clock_skew_seconds = 0;  ///< how far its clock is ahead of the machine's
   bool auto_templates = false;
   Json templates = Json::array();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <sys/stat.h>
 
 namespace flex::doctor {
 namespace {
@@ -26,6 +27,19 @@ Place take_place(std::string& text, const std::string& file) {
 }
 
 }  // namespace
+
+void check_config_file(const Facts& facts, Findings& findings) {
+  const FileFacts& file = facts.yaml.on_disk;
+  // One that we cannot read either is a problem of its own.
+  if (!file.exists || !file.may_be_read || facts.slurm.user_may(file, S_IROTH)) return;
+  findings.push_back(
+      {.id = "config.owner",
+       .what = fmt::format("SlurmUser {} cannot read {}", facts.slurm.slurm_user_name, file.path),
+       .why = "all programs run as SlurmUser, and none of them starts without it",
+       .fix = "give the file to SlurmUser, or let everybody read it: there is no secret in it",
+       .place = {.file = file.path},
+       .hints = {fmt::format("chown {} {}", facts.slurm.slurm_user_name, file.path)}});
+}
 
 void check_config(const Facts& facts, Findings& findings) {
   for (const Problem& problem : facts.yaml.loaded.problems)

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <sys/stat.h>
 
 namespace flex::doctor {
@@ -13,14 +12,8 @@ namespace {
 void check_key_file(const Facts& facts, Findings& findings) {
   const FileFacts& file = facts.cloud.key_file;
   if (!file.exists) return;
-  const auto& user = facts.slurm.slurm_user;
   const Place place = yaml_place(facts, "credentials");
-  const std::vector<gid_t>& groups = facts.slurm.slurm_user_groups;
-  const bool is_in_group = std::find(groups.begin(), groups.end(), file.group) != groups.end();
-  const bool can_read = !user || *user == 0 || (file.mode & S_IROTH) != 0 ||
-                        (file.owner == *user && (file.mode & S_IRUSR) != 0) ||
-                        (is_in_group && (file.mode & S_IRGRP) != 0);
-  if (!can_read)
+  if (!facts.slurm.user_may(file, S_IROTH))
     findings.push_back(
         {.id = "credentials.owner",
          .what = fmt::format("SlurmUser {} cannot read {}", facts.slurm.slurm_user_name, file.path),
@@ -88,6 +81,26 @@ void check_api(const Facts& facts, const Error& error, Findings& findings) {
              fmt::format("curl -sS {}/compute/v1/projects", facts.yaml.config().api.endpoint)}});
 }
 
+/// A VM's access scopes bound what its account's roles allow. Those of reading only are known, too.
+void check_scope(const Facts& facts, Findings& findings) {
+  for (const auto& [question, error] : facts.cloud.failures) {
+    if (!lacks_scope(error)) continue;
+    findings.push_back(
+        {.id = "credentials.scope",
+         .what = error.what,
+         .why = "the token of this VM is not for Compute Engine, whatever roles its account has; "
+                "permissions were not checked",
+         .fix = "stop the VM, give it the access scope cloud-platform, and start it again; or name "
+                "a key file with 'credentials:'",
+         .place = yaml_place(facts, "credentials"),
+         .hints = {"gcloud compute instances stop VM --zone=ZONE",
+                   "gcloud compute instances set-service-account VM --zone=ZONE "
+                   "--service-account=ACCOUNT --scopes=cloud-platform",
+                   "gcloud compute instances start VM --zone=ZONE"}});
+    return;
+  }
+}
+
 }  // namespace
 
 void check_credentials(const Facts& facts, Findings& findings) {
@@ -112,6 +125,7 @@ void check_credentials(const Facts& facts, Findings& findings) {
                         .place = yaml_place(facts, "api.endpoint")});
   if (cloud.token && !*cloud.token) return check_token(facts, cloud.token->error(), findings);
   if (cloud.region && !*cloud.region) check_api(facts, cloud.region->error(), findings);
+  check_scope(facts, findings);
 }
 
 }  // namespace flex::doctor

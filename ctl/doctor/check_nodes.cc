@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Nodes of nodesets against nodes of slurm.conf, and static nodes against suspending.
+// Nodes of nodesets against nodes of slurm.conf.
 #include "ctl/doctor/checks.h"
 #include "lib/slurm/hostlist.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
+#include <map>
 
 namespace flex::doctor {
 namespace {
@@ -76,75 +75,6 @@ void check_unmanaged(const Facts& facts, Findings& findings) {
   }
 }
 
-// ---- static nodes ----
-
-using NodeSetOf = std::set<NodeName>;
-
-/// SuspendExcNodes: "a[0-1]", "a[0-9]:4,b0"; a count of nodes names none of them for sure, but is
-/// taken for all of them.
-NodeSetOf excluded_nodes(const Facts& facts) {
-  NodeSetOf excluded;
-  std::string list = facts.slurm.conf->get("SuspendExcNodes");
-  std::string plain;
-  int depth = 0;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i] == '[') ++depth;
-    if (list[i] == ']') --depth;
-    if (list[i] == ':' && depth == 0) {
-      while (i + 1 < list.size() && list[i + 1] != ',') ++i;
-      continue;
-    }
-    plain += list[i];
-  }
-  if (const auto nodes = expand_hostlist(plain)) excluded.insert(nodes->begin(), nodes->end());
-  for (const ConfEntry& set : facts.slurm.conf->nodesets) {
-    if (!excluded.contains(NodeName{set.name})) continue;
-    if (const auto nodes = expand_hostlist(set.get("Nodes")))
-      excluded.insert(nodes->begin(), nodes->end());
-  }
-  return excluded;
-}
-
-/// A partition of SuspendExcParts, or whose SuspendTime never comes, keeps its nodes.
-bool keeps_nodes(const Facts& facts, const ConfEntry& partition) {
-  if (has_word(facts.slurm.conf->get("SuspendExcParts"), partition.name)) return true;
-  const std::string own = partition.get("SuspendTime");
-  return parse_slurm_number(own).is_infinite;
-}
-
-void check_static(const Facts& facts, Findings& findings) {
-  NodeSetOf kept = excluded_nodes(facts);
-  for (const ConfEntry& partition : facts.slurm.conf->partitions) {
-    if (!keeps_nodes(facts, partition)) continue;
-    const auto nodes = partition_nodes(facts, partition);
-    kept.insert(nodes.begin(), nodes.end());
-  }
-  for (const ConfEntry& entry : facts.slurm.conf->nodes) {
-    if (!parse_slurm_number(entry.get("SuspendTime")).is_infinite) continue;
-    if (const auto nodes = expand_hostlist(entry.name)) kept.insert(nodes->begin(), nodes->end());
-  }
-  for (const NodesetConfig& nodeset : facts.yaml.config().nodesets) {
-    std::vector<NodeName> loose;
-    for (const NodeName& node : nodeset.static_nodes)
-      if (!kept.contains(node) && facts.slurm.nodes.contains(node)) loose.push_back(node);
-    if (loose.empty()) continue;
-    Finding finding{.id = "nodes.static_suspend",
-                    .what = fmt::format("nodeset {}: static nodes {} are not kept from suspending",
-                                        nodeset.name,
-                                        fold_hostlist(loose)),
-                    .why =
-                        "slurmctld ends their VMs when they are idle, and the sweeper asks for "
-                        "new ones, again and again",
-                    .place = conf_place(facts, "SuspendExcNodes")};
-    const std::string given = facts.slurm.conf->get("SuspendExcNodes");
-    write_setting(
-        finding,
-        "SuspendExcNodes",
-        given.empty() ? fold_hostlist(loose) : fmt::format("{},{}", given, fold_hostlist(loose)));
-    findings.push_back(std::move(finding));
-  }
-}
-
 }  // namespace
 
 void check_nodes(const Facts& facts, Findings& findings) {
@@ -153,7 +83,6 @@ void check_nodes(const Facts& facts, Findings& findings) {
     check_missing(facts, nodeset, findings);
   check_state_of(facts, findings);
   check_unmanaged(facts, findings);
-  check_static(facts, findings);
 }
 
 }  // namespace flex::doctor

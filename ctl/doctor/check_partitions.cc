@@ -12,6 +12,31 @@
 namespace flex::doctor {
 namespace {
 
+/// The longest job that a VM of the nodeset outlives. Slurm counts minutes.
+Seconds usable_time(const NodesetConfig& nodeset) {
+  constexpr Seconds kMinute{60};
+  return std::max(nodeset.dws_flex.max_run_duration - nodeset.run_duration_margin, kMinute);
+}
+
+/// A margin that leaves nothing for a job.
+void check_margin(const Facts& facts, const NodesetConfig& nodeset, Findings& findings) {
+  const Seconds life = nodeset.dws_flex.max_run_duration;
+  if (nodeset.run_duration_margin < life) return;
+  const std::string key = fmt::format("nodesets.{}.run_duration_margin", nodeset.name);
+  findings.push_back(
+      {.id = "partition.margin",
+       .severity = Severity::Warning,
+       .what =
+           fmt::format("nodeset {}: run_duration_margin {} leaves nothing of max_run_duration {}",
+                       nodeset.name,
+                       format_duration(nodeset.run_duration_margin),
+                       format_duration(life)),
+       .why = "the margin is for boot, prolog and epilog: the VM of any job may end before the job",
+       .fix = "make it shorter, or max_run_duration longer",
+       .place = yaml_place(facts, facts.yaml.lines.contains(key) ? key : "defaults"),
+       .hints = {fmt::format("run_duration_margin: {}", format_duration(life / 10))}});
+}
+
 /// The longest job that the VMs of all its nodesets outlive; nothing: none of its nodes is ours.
 std::optional<Seconds> longest_job(const Facts& facts, const std::vector<NodeName>& nodes) {
   std::optional<Seconds> longest;
@@ -20,7 +45,7 @@ std::optional<Seconds> longest_job(const Facts& facts, const std::vector<NodeNam
     const Config::Place* const place = facts.yaml.config().find(node);
     if (place == nullptr || !seen.insert(place->nodeset).second) continue;
     const NodesetConfig& nodeset = facts.yaml.config().nodesets[place->nodeset];
-    const Seconds limit = nodeset.dws_flex.max_run_duration - nodeset.run_duration_margin;
+    const Seconds limit = usable_time(nodeset);
     longest = longest ? std::min(*longest, limit) : limit;
   }
   return longest;
@@ -96,12 +121,11 @@ void check_homeless(const Facts& facts, const std::set<NodeName>& housed, Findin
          .why = "no job can ask for them",
          .fix = "add them to the Nodes= of a partition",
          .place = {.file = facts.slurm.file},
-         .hints = {fmt::format(
-             "PartitionName={} Nodes={} MaxTime={} DefaultTime=01:00:00 "
-             "OverSubscribe=EXCLUSIVE State=UP",
-             nodeset.name,
-             list,
-             format_slurm_time(nodeset.dws_flex.max_run_duration - nodeset.run_duration_margin))}});
+         .hints = {fmt::format("PartitionName={} Nodes={} MaxTime={} DefaultTime=01:00:00 "
+                               "OverSubscribe=EXCLUSIVE State=UP",
+                               nodeset.name,
+                               list,
+                               format_slurm_time(usable_time(nodeset)))}});
   }
 }
 
@@ -120,6 +144,8 @@ void check_partitions(const Facts& facts, Findings& findings) {
     check_sharing(partition, findings);
   }
   check_homeless(facts, housed, findings);
+  for (const NodesetConfig& nodeset : facts.yaml.config().nodesets)
+    check_margin(facts, nodeset, findings);
 }
 
 }  // namespace flex::doctor

@@ -12,23 +12,27 @@ namespace {
 
 constexpr std::string_view kAgent = "cloudservices.gserviceaccount.com";
 
-/// As far as an answer tells.
-template <class T>
-bool is_denied(const Result<T>& answer) {
-  return !answer && answer.error().kind == ErrorKind::Denied;
+/// Nothing was to come of it; whatever did is named.
+void check_accepted(const Probe& probe, const Error& error, Findings& findings) {
+  if (error.code != "ACCEPTED") return;
+  Finding finding{
+      .id = "iam.probe_accepted",
+      .severity = Severity::Warning,
+      .what = probe.makes.empty() ? error.what
+                                  : fmt::format("{}: look for {}", error.what, probe.makes),
+      .why =
+          "doctor asked for something impossible only to see whether it may; "
+          "whatever came of it is not slurm-flex-start's",
+      .fix = probe.makes.empty() ? std::string("use --read-only")
+                                 : fmt::format("delete {}, and use --read-only", probe.makes)};
+  if (!probe.undo.empty()) finding.hints.push_back(probe.undo);
+  findings.push_back(std::move(finding));
 }
 
 void check_probes(const Facts& facts, std::set<std::string>& told, Findings& findings) {
   for (const auto& [probe, answer] : facts.cloud.probes) {
-    if (!answer && answer.error().code == "ACCEPTED")
-      findings.push_back({.id = "iam.probe_accepted",
-                          .severity = Severity::Warning,
-                          .what = answer.error().what,
-                          .why =
-                              "doctor asked for something impossible only to see whether it may; "
-                              "whatever came of it is not slurm-flex-start's",
-                          .fix = "look for what is named there, delete it, and use --read-only"});
-    if (!is_denied(answer)) continue;
+    if (!answer) check_accepted(probe, answer.error(), findings);
+    if (answer || !is_missing_permission(answer.error())) continue;
     std::string permission = named_permission(answer.error().what);
     if (permission.empty()) permission = probe.permission;
     if (!told.insert(permission).second) continue;
@@ -46,33 +50,22 @@ void check_probes(const Facts& facts, std::set<std::string>& told, Findings& fin
   }
 }
 
-/// Reads that only the doctor makes: what they would have told stays unknown.
+/// Reads that only the doctor makes.
 void check_own_reads(const Facts& facts, std::set<std::string>& told, Findings& findings) {
-  const auto look = [&](std::string_view permission,
-                        const auto& answer,
-                        std::string_view what,
-                        Severity severity) {
-    if (!is_denied(answer) || !told.insert(std::string(permission)).second) return;
+  for (const DeniedRead& read : denied_reads(facts.cloud)) {
+    if (!told.insert(std::string(read.permission)).second) continue;
     findings.push_back(
-        {.id = severity == Severity::Note ? "iam.unseen" : "iam.permission",
-         .severity = severity,
-         .what = fmt::format("permission {} is missing", permission),
-         .why = fmt::format("{} could not be checked ({})", what, answer.error().what),
-         .fix = fmt::format(
-             "add '- {}' to includedPermissions of the role, as in etc/iam-role.yaml", permission),
+        {.id = read.is_needed ? "iam.permission" : "iam.unseen",
+         .severity = read.is_needed ? Severity::Error : Severity::Note,
+         .what = fmt::format("permission {} is missing", read.permission),
+         .why = fmt::format("{} could not be checked ({})", read.topic, read.error),
+         .fix =
+             fmt::format("add '- {}' to includedPermissions of the role, as in etc/iam-role.yaml",
+                         read.permission),
          .hints = {fmt::format("gcloud iam roles update slurmFlexStart --project=PROJECT "
                                "--add-permissions={}",
-                               permission)}});
-  };
-  const CloudLook& cloud = facts.cloud;
-  for (const auto& [given, answer] : cloud.templates)
-    look("compute.instanceTemplates.get", answer, "templates", Severity::Error);
-  if (cloud.region) look("compute.regions.get", *cloud.region, "quotas", Severity::Note);
-  if (cloud.project) look("compute.projects.get", *cloud.project, "the project", Severity::Note);
-  for (const auto& [zone, answer] : cloud.zones)
-    look("compute.zones.get", answer, "zones", Severity::Note);
-  for (const auto& [key, answer] : cloud.machine_types)
-    look("compute.machineTypes.get", answer, "machine types", Severity::Note);
+                               read.permission)}});
+  }
 }
 
 /// What groups complain about; else how to look for oneself.

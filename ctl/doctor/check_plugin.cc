@@ -4,11 +4,24 @@
 
 #include <fmt/format.h>
 
+#include <sys/stat.h>
+
 namespace flex::doctor {
 
 void check_plugin(const Facts& facts, Findings& findings) {
   if (!facts.slurm.conf) return;
   const SlurmFacts::Plugin& plugin = facts.slurm.plugin;
+  if (plugin.on_disk.exists && (plugin.on_disk.mode & S_IROTH) == 0) {
+    findings.push_back({.id = "slurm.plugstack_mode",
+                        .what = fmt::format("not everybody may read {}", plugin.file),
+                        .why = "sbatch, salloc and srun read it as the user who calls them, and "
+                               "fail: 'spank: Failed to open …: Permission denied'",
+                        .fix = "let everybody read it: mode 0644",
+                        .place = {.file = plugin.file},
+                        .hints = {fmt::format("chmod 0644 {}", plugin.file)}});
+    // Nor may we: what is in it is not known.
+    if (!plugin.has_file) return;
+  }
   if (plugin.line == 0) {
     findings.push_back({.id = "slurm.plugin",
                         .severity = Severity::Note,

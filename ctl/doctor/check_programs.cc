@@ -33,18 +33,28 @@ constexpr std::array<Program, 3> kPrograms{{
 }};
 
 /// What is wrong with the program, if anything.
-std::string fault_of(const FileFacts& file, std::string_view name) {
-  if (!file.path.starts_with('/')) return fmt::format("'{}' is no full path", file.path);
-  if (!file.exists) return fmt::format("there is no {}", file.path);
-  if (!file.is_file || (file.mode & S_IXUSR) == 0)
-    return fmt::format("{} is not executable", file.path);
-  if ((file.mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fmt::format("{} may be written by its group or by all, so slurmctld refuses it",
-                       file.path);
+struct Fault {
+  std::string what{};
+  bool is_mode = false;  ///< the right file, with the wrong rights
+};
+
+Fault fault_of(const SlurmFacts& slurm, const FileFacts& file, std::string_view name) {
+  if (!file.path.starts_with('/')) return {fmt::format("'{}' is no full path", file.path)};
+  if (!file.exists) return {fmt::format("there is no {}", file.path)};
+  if (!file.is_file) return {fmt::format("{} is no file", file.path)};
   const std::string_view path = file.path;
   const std::string_view own_name = path.substr(path.rfind('/') + 1);
   if (own_name != name && file.real_name != name)
-    return fmt::format("{} is not {}", file.path, name);
+    return {fmt::format("{} is not {}", file.path, name)};
+  // From 23.02 on slurmctld wants to read it, too.
+  if (!slurm.user_may(file, S_IROTH | S_IXOTH))
+    return {
+        fmt::format("SlurmUser {} may not read and execute {}", slurm.slurm_user_name, file.path),
+        true};
+  if ((file.mode & (S_IWGRP | S_IWOTH)) != 0)
+    return {
+        fmt::format("{} may be written by its group or by all, so slurmctld refuses it", file.path),
+        true};
   return {};
 }
 
@@ -56,9 +66,15 @@ void check_program(const Facts& facts, const Program& program, Findings& finding
   if (found == facts.slurm.programs.end()) {
     finding.what = fmt::format("{} is not set", program.key);
   } else {
-    finding.what = fault_of(found->second, program.name);
-    if (finding.what.empty()) return;
-    finding.what = fmt::format("{}: {}", program.key, finding.what);
+    const Fault fault = fault_of(facts.slurm, found->second, program.name);
+    if (fault.what.empty()) return;
+    finding.what = fmt::format("{}: {}", program.key, fault.what);
+    if (fault.is_mode) {
+      finding.fix = "give it mode 0755";
+      finding.hints = {fmt::format("chmod 0755 {}", found->second.path)};
+      findings.push_back(std::move(finding));
+      return;
+    }
   }
   write_setting(finding, program.key, fmt::format("{}/{}", facts.program_dir, program.name));
   findings.push_back(std::move(finding));

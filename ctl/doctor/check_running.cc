@@ -79,12 +79,16 @@ void check_loaded(const Facts& facts, Findings& findings) {
                                     : facts.slurm.running->values.at(key),
                                 facts.slurm.conf->get(key)));
   if (!nodes.empty()) texts.push_back(fmt::format("it does not know {}", fold_hostlist(nodes)));
+  // Before, nodes that are being started, and whose names do not resolve, become FUTURE by it.
+  constexpr Release kIsSafe{23, 2, 5};
   findings.push_back(
       {.id = "slurm.not_loaded",
        .severity = Severity::Warning,
        .what = fmt::format("slurmctld runs with another slurm.conf: {}", fmt::join(texts, "; ")),
        .why = "what was changed in the file has no effect yet",
-       .fix = nodes.empty() ? "run scontrol reconfigure" : "restart slurmctld",
+       .fix = fmt::format("{}{}",
+                          nodes.empty() ? "run scontrol reconfigure" : "restart slurmctld",
+                          release_of(facts) < kIsSafe ? ", when no node is powering up" : ""),
        .place = {.file = facts.slurm.file},
        .hints = {nodes.empty() ? "scontrol reconfigure" : "systemctl restart slurmctld"}});
 }

@@ -31,22 +31,32 @@ std::string shown(const SlurmConf& conf, std::string_view key, std::string_view 
                        : fmt::format("{} is {}", key, value);
 }
 
+/// Where names of nodes lead to their addresses by DNS, nobody has to be told.
+bool has_cloud_dns(const Cluster& cluster) {
+  return has_word(cluster.conf.get("SlurmctldParameters"), "cloud_dns");
+}
+
+/// There is one such line, and the last one counts: each finding names all the words that it lacks.
 void check_parameters(const Cluster& cluster) {
   constexpr std::string_view kKey = "SlurmctldParameters";
-  const std::string given = cluster.conf.get(kKey);
-  const auto with = [&given](std::string_view word) {
-    return given.empty() ? std::string(word) : fmt::format("{},{}", given, word);
+  std::string line = cluster.conf.get(kKey);
+  const auto lacks = [&line, given = line](std::string_view word) {
+    if (has_word(given, word)) return false;
+    line += fmt::format("{}{}", line.empty() ? "" : ",", word);
+    return true;
   };
-  if (!has_word(given, "idle_on_node_suspend")) {
-    Finding& finding =
-        cluster.expect("slurm.idle_on_node_suspend", kKey, with("idle_on_node_suspend"));
+  const bool lacks_idle = lacks("idle_on_node_suspend");
+  const bool lacks_addrs =
+      cluster.release < kRegAddrsIsDefault && !has_cloud_dns(cluster) && lacks("cloud_reg_addrs");
+  if (lacks_idle) {
+    Finding& finding = cluster.expect("slurm.idle_on_node_suspend", kKey, line);
     finding.what = "SlurmctldParameters lacks idle_on_node_suspend";
     finding.why =
         "a node whose VM failed or was drained stays DOWN after it was suspended, and no job gets "
         "it again";
   }
-  if (cluster.release < kRegAddrsIsDefault && !has_word(given, "cloud_reg_addrs")) {
-    Finding& finding = cluster.expect("slurm.cloud_reg_addrs", kKey, with("cloud_reg_addrs"));
+  if (lacks_addrs) {
+    Finding& finding = cluster.expect("slurm.cloud_reg_addrs", kKey, line);
     finding.severity = Severity::Warning;
     finding.what = "SlurmctldParameters lacks cloud_reg_addrs";
     finding.why =
@@ -58,7 +68,7 @@ void check_parameters(const Cluster& cluster) {
 /// Every node must be told directly: a cloud node does not know the others' addresses.
 void check_tree_width(const Cluster& cluster) {
   constexpr std::int64_t kDefault = 50;
-  if (cluster.release >= kRegAddrsIsDefault) return;
+  if (cluster.release >= kRegAddrsIsDefault || has_cloud_dns(cluster)) return;
   const SlurmNumber width = parse_slurm_number(cluster.conf.get("TreeWidth"));
   const auto nodes = static_cast<std::int64_t>(cluster.facts.slurm.nodes.size());
   if (width.is_infinite || (width.is_set ? width.value : kDefault) >= nodes) return;

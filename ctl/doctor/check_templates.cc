@@ -72,8 +72,22 @@ void check_model(const Use& use, const TemplateFacts& facts, Findings& findings)
   }
 }
 
+/// bulkInsert takes any VM: what Flex Start asks for matters only where the template says so.
+bool is_flex_start(const Use& use, const TemplateFacts& facts) {
+  return use.mode != Mode::BulkInsert || facts.provisioning_model == "FLEX_START";
+}
+
+bool has_gpus(const TemplateFacts& facts) {
+  const auto is_of = [&](std::string_view family) {
+    return facts.machine_type.starts_with(family);
+  };
+  return !facts.accelerators.empty() || is_of("a2-") || is_of("a3-") || is_of("a4-") ||
+         is_of("a4x-") || is_of("g2-") || is_of("g4-");
+}
+
 void check_scheduling(const Use& use, const TemplateFacts& facts, Findings& findings) {
-  if (facts.termination_action != "DELETE")
+  // bulkInsert says it itself.
+  if (facts.termination_action != "DELETE" && use.mode != Mode::BulkInsert)
     add(use,
         {.id = "template.termination",
          .severity = Severity::Error,
@@ -82,7 +96,7 @@ void check_scheduling(const Use& use, const TemplateFacts& facts, Findings& find
          .why = "a VM whose time is over would stay, stopped, with its disks and its name",
          .option = "--instance-termination-action=DELETE"},
         findings);
-  if (facts.on_host_maintenance != "TERMINATE")
+  if (facts.on_host_maintenance != "TERMINATE" && (is_flex_start(use, facts) || has_gpus(facts)))
     add(use,
         {.id = "template.maintenance",
          .severity = Severity::Error,
@@ -91,7 +105,7 @@ void check_scheduling(const Use& use, const TemplateFacts& facts, Findings& find
          .why = "VMs with GPUs, and Flex Start VMs, cannot be moved: Google refuses to make them",
          .option = "--maintenance-policy=TERMINATE"},
         findings);
-  if (facts.reservation != "NO_RESERVATION")
+  if (facts.reservation != "NO_RESERVATION" && is_flex_start(use, facts))
     add(use,
         {.id = "template.reservation",
          .severity = Severity::Error,
@@ -147,7 +161,7 @@ void check_uniqueness(const Use& use, const TemplateFacts& facts, Findings& find
          .why = "only one VM can have it: every other one fails",
          .option = "no --address and no --private-network-ip"},
         findings);
-  if (!facts.policies.empty())
+  if (!facts.policies.empty() && is_flex_start(use, facts))
     add(use,
         {.id = "template.placement",
          .severity = Severity::Error,
@@ -163,6 +177,7 @@ void check_template(const Use& use, Findings& findings) {
   if (found == use.facts.cloud.templates.end()) return;
   const Result<TemplateFacts>& answer = found->second;
   if (!answer) {
+    // Anything else is told as a permission, or as unanswered.
     if (answer.error().kind == ErrorKind::NotFound)
       findings.push_back(
           {.id = "template.missing",
@@ -256,13 +271,18 @@ void check_templates(const Facts& facts, Findings& findings) {
   for (const NodesetConfig& nodeset : facts.yaml.config().nodesets) {
     check(
         {facts, nodeset, nodeset.instance_template, nodeset.mode, template_place(facts, nodeset)});
-    for (const StockoutStep& step : nodeset.on_stockout)
-      if (!step.instance_template.empty())
-        check({facts,
-               nodeset,
-               step.instance_template,
-               step.mode.value_or(nodeset.mode),
-               yaml_place(facts, fmt::format("nodesets.{}.on_stockout", nodeset.name))});
+    // What a step does not say is as in the one before it.
+    Mode mode = nodeset.mode;
+    std::string given = nodeset.instance_template;
+    for (const StockoutStep& step : nodeset.on_stockout) {
+      mode = step.mode.value_or(mode);
+      if (!step.instance_template.empty()) given = step.instance_template;
+      check({facts,
+             nodeset,
+             given,
+             mode,
+             yaml_place(facts, fmt::format("nodesets.{}.on_stockout", nodeset.name))});
+    }
   }
 }
 

@@ -26,6 +26,29 @@ bool is_infinite(std::string_view text) {
   return word == "infinite" || word == "unlimited" || word == "-1";
 }
 
+std::vector<NodeName> all_nodes(const Facts& facts) {
+  std::vector<NodeName> nodes;
+  for (const auto& [name, node] : facts.slurm.nodes) nodes.push_back(name);
+  return nodes;
+}
+
+/// "NodeSet=x Nodes=a[0-3] Feature=gpu": those named, and those with the feature.
+std::vector<NodeName> members_of(const Facts& facts, const ConfEntry& set) {
+  const std::string named = set.get("Nodes");
+  if (has_word(named, "ALL")) return all_nodes(facts);
+  std::vector<NodeName> nodes;
+  if (auto expanded = expand_hostlist(named)) nodes = *std::move(expanded);
+  const std::string feature = set.get("Feature");
+  if (feature.empty()) return nodes;
+  for (const ConfEntry& entry : facts.slurm.conf->nodes) {
+    if (!has_word(entry.get("Features"), feature) && !has_word(entry.get("Feature"), feature))
+      continue;
+    if (const auto more = expand_hostlist(entry.name))
+      nodes.insert(nodes.end(), more->begin(), more->end());
+  }
+  return nodes;
+}
+
 }  // namespace
 
 std::optional<Release> parse_release(std::string_view text) {
@@ -87,49 +110,42 @@ void write_setting(Finding& finding, std::string_view key, std::string_view valu
   finding.hints.push_back(fmt::format("{}={}", key, value));
 }
 
-std::vector<NodeName> partition_nodes(const Facts& facts, const ConfEntry& partition) {
+bool is_ours(const Facts& facts, const NodeName& node) {
+  return facts.yaml.is_good() && facts.yaml.config().find(node) != nullptr;
+}
+
+std::vector<NodeName> listed_nodes(const Facts& facts, const std::string& list) {
   std::vector<NodeName> nodes;
-  const std::string list = partition.get("Nodes");
-  if (has_word(list, "ALL")) {
-    for (const auto& [name, node] : facts.slurm.nodes) nodes.push_back(name);
-    return nodes;
-  }
+  if (!facts.slurm.conf) return nodes;
+  if (has_word(list, "ALL")) return all_nodes(facts);
   const auto expanded = expand_hostlist(list);
-  if (!expanded || !facts.slurm.conf) return nodes;
+  if (!expanded) return nodes;
+  const auto& sets = facts.slurm.conf->nodesets;
   for (const NodeName& name : *expanded) {
-    const auto& sets = facts.slurm.conf->nodesets;
     const auto set = std::find_if(
         sets.begin(), sets.end(), [&](const ConfEntry& entry) { return entry.name == name.text; });
     if (set == sets.end()) {
       nodes.push_back(name);
       continue;
     }
-    if (const auto members = expand_hostlist(set->get("Nodes")))
-      nodes.insert(nodes.end(), members->begin(), members->end());
+    const auto members = members_of(facts, *set);
+    nodes.insert(nodes.end(), members.begin(), members.end());
   }
   return nodes;
 }
 
+std::vector<NodeName> partition_nodes(const Facts& facts, const ConfEntry& partition) {
+  return listed_nodes(facts, partition.get("Nodes"));
+}
+
 Findings check_all(const Facts& facts) {
   Findings findings;
-  for (const auto check : {check_config,
-                           check_slurm_conf,
-                           check_version,
-                           check_programs,
-                           check_timeouts,
-                           check_nodes,
-                           check_partitions,
-                           check_plugin,
-                           check_running,
-                           check_state,
-                           check_credentials,
-                           check_clock,
-                           check_region,
-                           check_templates,
-                           check_machines,
-                           check_quotas,
-                           check_groups,
-                           check_permissions})
+  for (const auto check :
+       {check_config,      check_config_file, check_slurm_conf, check_version,     check_programs,
+        check_timeouts,    check_nodes,       check_suspending, check_partitions,  check_plugin,
+        check_running,     check_state,       check_unit,       check_credentials, check_clock,
+        check_region,      check_templates,   check_machines,   check_quotas,      check_groups,
+        check_permissions, check_answers})
     check(facts, findings);
   return findings;
 }

@@ -18,9 +18,24 @@
 
 namespace flex::doctor {
 
+/// A file or directory that something names.
+struct FileFacts {
+  std::string path{};
+  bool exists = false;
+  int error = 0;  ///< errno of the look at it, where it does not exist for us
+  bool is_directory = false;
+  bool is_file = false;
+  bool may_be_read = true;  ///< by us
+  uid_t owner = 0;
+  gid_t group = 0;
+  mode_t mode = 0;
+  std::string real_name{};  ///< its name where links lead to
+};
+
 /// flex-start.yaml.
 struct YamlFacts {
   std::string file{};
+  FileFacts on_disk{};
   LoadedConfig loaded{};
   /// Line of each key, by dotted path: "nodesets.a3u.zones", "sweeper.listen".
   std::map<std::string, int> lines{};
@@ -31,19 +46,6 @@ struct YamlFacts {
 
   /// The line of the key, or of what it is in; 0: neither is there.
   [[nodiscard]] int line_of(std::string key) const;
-};
-
-/// A file or directory that something names.
-struct FileFacts {
-  std::string path{};
-  bool exists = false;
-  bool is_directory = false;
-  bool is_file = false;
-  bool may_be_read = true;  ///< by us
-  uid_t owner = 0;
-  gid_t group = 0;
-  mode_t mode = 0;
-  std::string real_name{};  ///< its name where links lead to
 };
 
 /// A node of slurm.conf.
@@ -61,13 +63,19 @@ struct SlurmFacts {
   std::string slurm_user_name{};
   std::string slurm_user_home{};
   std::vector<gid_t> slurm_user_groups{};
+
+  /// Whether SlurmUser may do that with it: bits as others have them, S_IROTH | S_IXOTH. True
+  /// where there is no such user to ask about.
+  [[nodiscard]] bool user_may(const FileFacts& looked_at, mode_t bits) const;
+
   std::map<std::string, FileFacts> programs{};  ///< by key: "ResumeProgram"
   std::map<NodeName, ConfNode> nodes{};         ///< of all NodeName lines
   std::vector<ConfProblem> bad_lists{};         ///< hostlists of slurm.conf that cannot be read
 
   /// plugstack.conf: our line, if there is one.
   struct Plugin {
-    std::string file{};  ///< plugstack.conf
+    std::string file{};   ///< plugstack.conf
+    FileFacts on_disk{};  ///< that
     bool has_file = false;
     int line = 0;  ///< 0: no line names our plugin
     bool is_required = false;
@@ -116,7 +124,10 @@ struct CloudLook {
   std::vector<std::pair<Probe, Result<Done>>> probes{};
   std::vector<std::pair<std::string, Group>> groups{};  ///< of ours, with their nodesets
   std::vector<std::string> group_errors{};              ///< what groups of ours complain about
-  std::optional<Seconds> clock_skew{};                  ///< ours minus Google's
+  /// What was asked and gave nothing, by question ("zone us-central1-a"): an error, or that no
+  /// answer came in time.
+  std::map<std::string, Error> failures{};
+  std::optional<Seconds> clock_skew{};  ///< ours minus Google's
 };
 
 struct Facts {
@@ -128,6 +139,8 @@ struct Facts {
   SlurmFacts slurm{};
   StateFacts state{};
   CloudLook cloud{};
+  /// /etc/default/flex-sweeper: what the unit of flex-sweeper sets, and nobody else has.
+  std::map<std::string, std::string> unit_environment{};
 };
 
 }  // namespace flex::doctor

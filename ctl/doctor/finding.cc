@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sys/stat.h>
 
 namespace flex::doctor {
 
@@ -35,6 +36,20 @@ int exit_code(const Findings& findings) {
   };
   if (has(Severity::Error)) return 2;
   return has(Severity::Warning) ? 1 : 0;
+}
+
+bool SlurmFacts::user_may(const FileFacts& looked_at, mode_t bits) const {
+  if (!slurm_user) return true;
+  constexpr mode_t kAnyExecute = S_IXUSR | S_IXGRP | S_IXOTH;
+  if (*slurm_user == 0)
+    return (bits & S_IXOTH) == 0 || looked_at.is_directory || (looked_at.mode & kAnyExecute) != 0;
+  const bool is_in_group =
+      std::find(slurm_user_groups.begin(), slurm_user_groups.end(), looked_at.group) !=
+      slurm_user_groups.end();
+  constexpr unsigned kOwner = 6;
+  constexpr unsigned kGroup = 3;
+  const unsigned shift = looked_at.owner == *slurm_user ? kOwner : is_in_group ? kGroup : 0;
+  return ((looked_at.mode >> shift) & bits) == bits;
 }
 
 int YamlFacts::line_of(std::string key) const {

@@ -29,6 +29,11 @@ void gather_yaml(const std::string& file, Facts& facts);
 void gather_state(Facts& facts);
 void gather_cloud(Facts& facts, const Progress& progress);
 
+void gather_unit(Facts& facts);
+
+/// A file of a unit's environment as systemd reads it: KEY=value, in quotes or not (pure).
+[[nodiscard]] std::map<std::string, std::string> parse_environment(std::string_view text);
+
 [[nodiscard]] FileFacts look_at(const std::string& path);
 
 /// Asks slurmctld in a process of its own: libslurm ends the process that reads a slurm.conf it

@@ -76,63 +76,90 @@ Names names_in(const Config& config) {
   return names;
 }
 
+/// The question counts as failed until a good answer comes.
+template <class T, class Next>
+Then<T> noted(CloudLook& look, const std::string& question, Next next) {
+  look.failures.insert_or_assign(
+      question, Error{ErrorKind::Retry, question + ": no answer in time", "NO_ANSWER"});
+  return [&look, question, next = std::move(next)](Result<T> answer) {
+    if (answer)
+      look.failures.erase(question);
+    else
+      look.failures.insert_or_assign(question, answer.error());
+    next(std::move(answer));
+  };
+}
+
 /// False: it is of no use to ask for more.
 bool ask_first(CloudFacts& cloud, CloudLook& look) {
-  cloud.fetch_token([&](Result<Done> answer) {
+  cloud.fetch_token(noted<Done>(look, "token", [&](Result<Done> answer) {
     look.token = std::move(answer);
     if (!*look.token) return;
-    cloud.fetch_region([&](Result<RegionFacts> region) { look.region = std::move(region); });
-  });
+    cloud.fetch_region(noted<RegionFacts>(
+        look, "region", [&](Result<RegionFacts> region) { look.region = std::move(region); }));
+  }));
   cloud.run();
   look.clock_skew = cloud.clock_skew();
   if (!look.token || !*look.token || !look.region) return false;
   if (*look.region) return true;
   const Error& error = look.region->error();
   return error.kind != ErrorKind::Retry && error.code != "accessNotConfigured" &&
-         error.code != "SERVICE_DISABLED";
+         error.code != "SERVICE_DISABLED" && !lacks_scope(error);
+}
+
+void ask_machine_types(CloudFacts& cloud,
+                       const Names& names,
+                       const std::string& type,
+                       CloudLook& look) {
+  for (const std::string& zone : names.zones)
+    cloud.fetch_machine_type(
+        zone,
+        type,
+        noted<MachineTypeFacts>(
+            look,
+            fmt::format("machine type {} in zone {}", type, zone),
+            [&look, zone, type](Result<MachineTypeFacts> found) {
+              look.machine_types.emplace(std::pair{zone, type}, std::move(found));
+            }));
 }
 
 void ask_templates(CloudFacts& cloud, const Names& names, CloudLook& look) {
   for (const std::string& given : names.templates)
-    cloud.fetch_template(given, [&, given](Result<TemplateFacts> answer) {
-      const std::string type = answer ? answer->machine_type : std::string{};
-      look.templates.emplace(given, std::move(answer));
-      if (type.empty()) return;
-      for (const std::string& zone : names.zones)
-        cloud.fetch_machine_type(zone, type, [&look, zone, type](Result<MachineTypeFacts> found) {
-          look.machine_types.emplace(std::pair{zone, type}, std::move(found));
-        });
-    });
+    cloud.fetch_template(
+        given,
+        noted<TemplateFacts>(look, "template " + given, [&, given](Result<TemplateFacts> answer) {
+          const std::string type = answer ? answer->machine_type : std::string{};
+          look.templates.emplace(given, std::move(answer));
+          if (!type.empty()) ask_machine_types(cloud, names, type, look);
+        }));
+}
+
+void ask_group_errors(CloudFacts& cloud, const MigName& group, CloudLook& look) {
+  using Texts = std::vector<std::string>;
+  cloud.fetch_group_errors(
+      group,
+      noted<Texts>(look, fmt::format("errors of group {}", group), [&look](Result<Texts> errors) {
+        if (errors)
+          look.group_errors.insert(look.group_errors.end(), errors->begin(), errors->end());
+      }));
 }
 
 void ask_groups(CloudFacts& cloud, const std::string& cluster, CloudLook& look) {
+  using Groups = std::vector<Group>;
   if (cluster.empty()) return;
   cloud.fetch_groups(cluster_name_prefix(cluster),
-                     [&cloud, &look, cluster](const Result<std::vector<Group>>& groups) {
+                     noted<Groups>(look, "groups", [&cloud, &look, cluster](Result<Groups> groups) {
                        if (!groups) return;
                        for (const Group& group : *groups) {
                          auto nodeset = owned_nodeset(group.description, cluster);
                          if (!nodeset) continue;
                          look.groups.emplace_back(*std::move(nodeset), group);
-                         cloud.fetch_group_errors(
-                             group.name, [&look](const Result<std::vector<std::string>>& errors) {
-                               if (errors)
-                                 look.group_errors.insert(
-                                     look.group_errors.end(), errors->begin(), errors->end());
-                             });
+                         ask_group_errors(cloud, group.name, look);
                        }
-                     });
+                     }));
 }
 
-void ask_rest(CloudFacts& cloud, const Facts& facts, CloudLook& look) {
-  const Names names = names_in(facts.yaml.config());
-  cloud.fetch_project([&](Result<ProjectFacts> answer) { look.project = std::move(answer); });
-  for (const std::string& zone : names.zones)
-    cloud.fetch_zone(zone, [&look, zone](Result<ZoneFacts> answer) {
-      look.zones.emplace(zone, std::move(answer));
-    });
-  ask_templates(cloud, names, look);
-  ask_groups(cloud, cluster_of(facts), look);
+void ask_probes(CloudFacts& cloud, const Facts& facts, const Names& names, CloudLook& look) {
   const std::string& region = facts.yaml.config().region;
   const auto probes =
       permission_probes({.region = region,
@@ -141,9 +168,25 @@ void ask_rest(CloudFacts& cloud, const Facts& facts, CloudLook& look) {
                          .has_loose = names.has_loose,
                          .has_writes = !facts.is_read_only});
   for (const Probe& probe : probes)
-    cloud.probe(probe, [&look, probe](Result<Done> answer) {
-      look.probes.emplace_back(probe, std::move(answer));
-    });
+    cloud.probe(
+        probe,
+        noted<Done>(look, "permission " + probe.permission, [&look, probe](Result<Done> answer) {
+          look.probes.emplace_back(probe, std::move(answer));
+        }));
+}
+
+void ask_rest(CloudFacts& cloud, const Facts& facts, CloudLook& look) {
+  const Names names = names_in(facts.yaml.config());
+  cloud.fetch_project(noted<ProjectFacts>(
+      look, "project", [&](Result<ProjectFacts> answer) { look.project = std::move(answer); }));
+  for (const std::string& zone : names.zones)
+    cloud.fetch_zone(
+        zone, noted<ZoneFacts>(look, "zone " + zone, [&look, zone](Result<ZoneFacts> answer) {
+          look.zones.emplace(zone, std::move(answer));
+        }));
+  ask_templates(cloud, names, look);
+  ask_groups(cloud, cluster_of(facts), look);
+  ask_probes(cloud, facts, names, look);
   cloud.run();
 }
 
@@ -187,6 +230,7 @@ Facts gather(const GatherOptions& options, const Progress& progress) {
   const auto slurmctld = options.is_offline || !facts.slurm.conf ? nullptr : ask_slurmctld();
   progress("flex-start.yaml");
   gather_yaml(options.config_file, facts);
+  gather_unit(facts);
   if (facts.yaml.is_good()) gather_cloud(facts, progress);
   if (slurmctld) {
     progress("slurmctld");

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <climits>
 #include <cstdlib>
@@ -93,6 +94,7 @@ void read_plugstack(SlurmFacts& slurm) {
   SlurmFacts::Plugin& plugin = slurm.plugin;
   plugin.file = slurm.conf->get("PlugStackConfig");
   if (plugin.file.empty()) plugin.file = directory_of(slurm.file) + "/plugstack.conf";
+  plugin.on_disk = look_at(plugin.file);
   const auto text = read_small_file(plugin.file, kMostText);
   plugin.has_file = text.has_value();
   if (!text) return;
@@ -132,7 +134,10 @@ FileFacts look_at(const std::string& path) {
 
   struct stat info {};
 
-  if (path.empty() || ::stat(path.c_str(), &info) != 0) return facts;
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) {
+    facts.error = path.empty() ? 0 : errno;
+    return facts;
+  }
   facts.exists = true;
   facts.is_directory = S_ISDIR(info.st_mode);
   facts.is_file = S_ISREG(info.st_mode);
@@ -179,11 +184,38 @@ void gather_slurm_conf(Facts& facts) {
 void gather_yaml(const std::string& file, Facts& facts) {
   YamlFacts& yaml = facts.yaml;
   yaml.file = file;
+  yaml.on_disk = look_at(file);
   yaml.loaded = load_config(file, facts.slurm.slurm_user);
   const auto text = read_small_file(file, kMaxConfigSize);
   if (!text) return;
   Problems ignored(file);
   if (const auto tree = parse_tree(*text, ignored)) note_lines(*tree, {}, yaml.lines);
+}
+
+std::map<std::string, std::string> parse_environment(std::string_view text) {
+  std::map<std::string, std::string> values;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    const std::size_t sign = line.find('=');
+    if (line.empty() || line[0] == '#' || line[0] == ';' || sign == std::string_view::npos)
+      continue;
+    std::string_view value = line.substr(sign + 1);
+    while (!value.empty() && std::string_view(" \t\r").find(value.back()) != value.npos)
+      value.remove_suffix(1);
+    const bool is_quoted = value.size() > 1 && (value.front() == '"' || value.front() == '\'') &&
+                           value.front() == value.back();
+    if (is_quoted) value = value.substr(1, value.size() - 2);
+    values.insert_or_assign(std::string(line.substr(0, sign)), std::string(value));
+  }
+  return values;
+}
+
+void gather_unit(Facts& facts) {
+  if (const auto text = read_small_file("/etc/default/flex-sweeper", kMostText))
+    facts.unit_environment = parse_environment(*text);
 }
 
 void gather_state(Facts& facts) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ctl/doctor/report.h"
 
+#include "ctl/doctor/checks.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -59,9 +61,14 @@ std::vector<std::string> skipped(const Facts& facts) {
   else if (facts.is_offline)
     out.emplace_back("slurmctld, the sweeper and Google Cloud: --offline");
   else if (facts.cloud.probes.empty())
-    out.emplace_back("the project: Google Cloud did not answer");
+    out.emplace_back("the project: Google Cloud could not be asked");
   else if (facts.is_read_only)
     out.emplace_back("permissions to write: --read-only");
+  for (const DeniedRead& read : denied_reads(facts.cloud))
+    out.push_back(fmt::format("{}: permission {} is missing", read.topic, read.permission));
+  // Of the first question alone a finding tells.
+  if (facts.cloud.probes.empty()) return out;
+  for (std::string& text : unanswered(facts.cloud)) out.push_back(std::move(text));
   return out;
 }
 
@@ -90,7 +97,7 @@ std::string to_text(const Facts& facts,
       if (finding.severity == severity) text += text_of(finding, terminal, has_hints);
   }
   for (const std::string& what : skipped(facts))
-    text += fmt::format("{} {}\n", terminal.paint(Colour::Dim, "not checked:"), what);
+    text += fmt::format("{} {}\n", terminal.paint(Colour::Dim, "not checked:"), printable(what));
   const std::size_t errors = count_of(findings, Severity::Error);
   const std::size_t warnings = count_of(findings, Severity::Warning);
   const std::size_t notes = count_of(findings, Severity::Note);

@@ -80,6 +80,8 @@ struct Probe {
   std::string body{};
   bool is_write = false;
   bool is_ours = true;  ///< false: only the doctor needs it
+  std::string makes{};  ///< what there would be if it were done all the same: "group flex-…"
+  std::string undo{};   ///< the command that finds and ends it
 };
 
 /// All that are to be asked in a region. `zone`: one of the region's; `has_placement`,
@@ -96,6 +98,10 @@ struct ProbeWish {
 
 /// The permission that a refusal names ("Required 'compute.x.get' permission for …"); empty: none.
 [[nodiscard]] std::string named_permission(std::string_view message);
+
+/// True where the token is not for Compute Engine: the VM's access scopes, whatever roles its
+/// account has.
+[[nodiscard]] bool lacks_scope(const Error& error);
 
 [[nodiscard]] Result<TemplateFacts> parse_template(std::string_view text);
 [[nodiscard]] Result<RegionFacts> parse_region(std::string_view text);

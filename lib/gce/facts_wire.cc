@@ -139,6 +139,13 @@ Result<std::vector<std::string>> parse_group_errors(std::string_view text) {
   });
 }
 
+bool lacks_scope(const Error& error) {
+  return error.kind == ErrorKind::Denied &&
+         (error.code == "insufficientPermissions" ||
+          error.code == "ACCESS_TOKEN_SCOPE_INSUFFICIENT" ||
+          error.what.find("insufficient authentication scopes") != std::string::npos);
+}
+
 std::string named_permission(std::string_view message) {
   constexpr std::string_view kBefore = "Required '";
   const std::size_t at = message.find(kBefore);

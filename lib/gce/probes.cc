@@ -35,30 +35,52 @@ void add_reads(std::vector<Probe>& probes, const ProbeWish& wish) {
   add(probes, "compute.zoneOperations.get", zone_operation_path(wish.zone, kNobody));
 }
 
-void add_write(std::vector<Probe>& probes,
-               std::string_view permission,
-               std::string method,
-               std::string path,
-               std::string body = {}) {
+Probe& add_write(std::vector<Probe>& probes,
+                 std::string_view permission,
+                 std::string method,
+                 std::string path,
+                 std::string body = {}) {
   probes.push_back({.permission = std::string(permission),
                     .method = std::move(method),
                     .path = std::move(path),
                     .body = std::move(body),
                     .is_write = true});
+  return probes.back();
 }
 
 /// Each creation has two things wrong with it that no project can have: a template and a zone of
-/// that name.
+/// that name. Were VMs made all the same, they would be fewer than the least wanted, and gone by
+/// themselves in half a minute.
+void add_bulk(std::vector<Probe>& probes, const ProbeWish& wish) {
+  Probe& probe = add_write(
+      probes,
+      "compute.instances.create",
+      "POST",
+      fmt::format("/regions/{}/instances/bulkInsert", percent_encode(wish.region)),
+      fmt::format(R"({{"count":"1","minCount":"2","namePattern":"flex-doctor-#",)"
+                  R"("sourceInstanceTemplate":"global/instanceTemplates/{0}",)"
+                  R"("instanceProperties":{{"scheduling":{{"maxRunDuration":{{"seconds":"30"}},)"
+                  R"("instanceTerminationAction":"DELETE"}}}},)"
+                  R"("locationPolicy":{{"zones":[{{"zone":"zones/{0}"}}]}}}})",
+                  kNobody));
+  probe.makes = "the VM flex-doctor-1";
+  probe.undo = "gcloud compute instances list --filter='name~^flex-doctor-'";
+}
+
 void add_writes(std::vector<Probe>& probes, const ProbeWish& wish) {
   const MigName group{std::string(kNobody)};
-  add_write(probes,
-            "compute.instanceGroupManagers.create",
-            "POST",
-            groups_path(wish.region),
-            fmt::format(R"({{"name":"{0}","baseInstanceName":"flex","targetSize":0,)"
-                        R"("versions":[{{"instanceTemplate":"global/instanceTemplates/{0}"}}],)"
-                        R"("distributionPolicy":{{"zones":[{{"zone":"zones/{0}"}}]}}}})",
-                        kNobody));
+  Probe& create =
+      add_write(probes,
+                "compute.instanceGroupManagers.create",
+                "POST",
+                groups_path(wish.region),
+                fmt::format(R"({{"name":"{0}","baseInstanceName":"flex","targetSize":0,)"
+                            R"("versions":[{{"instanceTemplate":"global/instanceTemplates/{0}"}}],)"
+                            R"("distributionPolicy":{{"zones":[{{"zone":"zones/{0}"}}]}}}})",
+                            kNobody));
+  create.makes = fmt::format("the group {}", kNobody);
+  create.undo = fmt::format(
+      "gcloud compute instance-groups managed delete {} --region={}", kNobody, wish.region);
   add_write(
       probes, "compute.instanceGroupManagers.delete", "DELETE", group_path(wish.region, group));
   add_write(probes,
@@ -66,22 +88,17 @@ void add_writes(std::vector<Probe>& probes, const ProbeWish& wish) {
             "POST",
             request_path(wish.region, group, RequestName{std::string(kNobody)}) + "/cancel");
   add_write(probes, "compute.instances.delete", "DELETE", instance_path(wish.zone, kNobody));
-  if (wish.has_loose)
-    add_write(probes,
-              "compute.instances.create",
-              "POST",
-              fmt::format("/regions/{}/instances/bulkInsert", percent_encode(wish.region)),
-              fmt::format(R"({{"count":"1","namePattern":"flex-#",)"
-                          R"("sourceInstanceTemplate":"global/instanceTemplates/{0}",)"
-                          R"("locationPolicy":{{"zones":[{{"zone":"zones/{0}"}}]}}}})",
-                          kNobody));
+  if (wish.has_loose) add_bulk(probes, wish);
   if (!wish.has_placement) return;
   // A policy of no sort at all.
-  add_write(probes,
-            "compute.resourcePolicies.create",
-            "POST",
-            policies_path(wish.region),
-            fmt::format(R"({{"name":"{}"}})", kNobody));
+  Probe& policy = add_write(probes,
+                            "compute.resourcePolicies.create",
+                            "POST",
+                            policies_path(wish.region),
+                            fmt::format(R"({{"name":"{}"}})", kNobody));
+  policy.makes = fmt::format("the resource policy {}", kNobody);
+  policy.undo =
+      fmt::format("gcloud compute resource-policies delete {} --region={}", kNobody, wish.region);
   add_write(probes, "compute.resourcePolicies.delete", "DELETE", policy_path(wish.region, kNobody));
 }
 

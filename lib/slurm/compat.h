@@ -99,6 +99,7 @@ inline void set_reason_uid(update_node_msg_t& message, uid_t uid) {
 /// The release whose libslurm this is: its ABI is that of one release.
 inline constexpr int kReleaseYear = SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER);
 inline constexpr int kReleaseMonth = SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER);
+inline constexpr int kReleasePatch = SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER);
 
 /// The first release that takes a ResumeTimeout of 65535 for infinite; to those before it is a
 /// number of seconds.

@@ -99,6 +99,8 @@ std::optional<Pair> take_pair(std::string_view& line) {
     line = rest.substr(end + 1);
     return pair;
   }
+  // Without a value it is a mistake to Slurm, too; "" is one.
+  if (rest.empty()) return std::nullopt;
   const std::size_t end = std::min(rest.find_first_of(kSpace), rest.size());
   pair.value = rest.substr(0, end);
   line = rest.substr(end);
@@ -120,10 +122,7 @@ std::optional<std::string> included_file(std::string_view line) {
 
 class Parser {
  public:
-  Parser(SlurmConf& conf, const ReadInclude& read) : conf_(conf), read_(read) {
-    const std::size_t slash = conf.file.rfind('/');
-    if (slash != std::string::npos) directory_ = conf.file.substr(0, slash + 1);
-  }
+  Parser(SlurmConf& conf, const ReadInclude& read) : conf_(conf), read_(read) {}
 
   void parse(std::string_view text, const std::string& file, int depth) {
     int number = 0;
@@ -200,7 +199,8 @@ class Parser {
       name.replace(at, 2, cluster_);
       at += cluster_.size();
     }
-    if (!name.starts_with('/')) name = directory_ + name;
+    // A relative name is one of the directory of the file that includes it.
+    if (!name.starts_with('/')) name = place.file.substr(0, place.file.rfind('/') + 1) + name;
     if (depth >= kMaxDepth) return complain(place, "too many files that include each other");
     const auto text = read_(name);
     if (!text) return complain(place, text.error().what);
@@ -209,7 +209,6 @@ class Parser {
 
   SlurmConf& conf_;
   const ReadInclude& read_;
-  std::string directory_{};
   std::string cluster_{};
   Values nodes_{};
   Values partitions_{};

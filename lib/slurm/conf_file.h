@@ -66,8 +66,8 @@ struct SlurmConf {
 /// The text of a file that another one includes.
 using ReadInclude = std::function<Result<std::string>(const std::string& path)>;
 
-/// `file` stands for the text in places; relative names of included files are those of its
-/// directory. Pure but for `read`.
+/// `file` stands for the text in places; relative names of included files are those of the
+/// directory of the file that includes them. Pure but for `read`.
 [[nodiscard]] SlurmConf parse_slurm_conf(std::string_view text,
                                          const std::string& file,
                                          const ReadInclude& read);

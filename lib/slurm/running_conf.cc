@@ -86,11 +86,9 @@ Result<RunningConf> load_running_conf() {
 }
 
 std::string slurm_library_version() {
-  const long number = slurm_api_version();
-  return fmt::format("{:02}.{:02}.{}",
-                     SLURM_VERSION_MAJOR(number),
-                     SLURM_VERSION_MINOR(number),
-                     SLURM_VERSION_MICRO(number));
+  // slurm_api_version() is no help: it is the number in the library's soname, 38 on 22.05.
+  return fmt::format(
+      "{:02}.{:02}.{}", slurm::kReleaseYear, slurm::kReleaseMonth, slurm::kReleasePatch);
 }
 
 }  // namespace flex

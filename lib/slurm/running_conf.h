@@ -20,7 +20,7 @@ struct RunningConf {
 /// Asks slurmctld; libslurm must be open (open_libslurm). With a patience of a few seconds.
 [[nodiscard]] Result<RunningConf> load_running_conf();
 
-/// Of the libslurm that we run with: "22.05.8".
+/// Of the libslurm that we were built with, whose ABI no other release has: "22.05.8".
 [[nodiscard]] std::string slurm_library_version();
 
 }  // namespace flex

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """flexctl doctor: nothing on a good set-up, and each seeded mistake by its own name and no other."""
 import json
+import os
 import re
 import shutil
 from dataclasses import dataclass, field
@@ -103,6 +104,8 @@ MISTAKES = [
     slurm("a short ResumeTimeout", "slurm.resume_timeout", r"\nResumeTimeout=65533", "\nResumeTimeout=600", "warning", place="ResumeTimeout=600"),
     slurm("ResumeTimeout 65534", "slurm.resume_timeout", r"\nResumeTimeout=65533", "\nResumeTimeout=65534", place="ResumeTimeout=65534"),
     slurm("ResumeTimeout of 7 days", "slurm.resume_timeout", r"\nResumeTimeout=65533", "\nResumeTimeout=604800", place="ResumeTimeout=604800"),
+    slurm("a short ResumeTimeout of the partition", "slurm.resume_timeout", r"(PartitionName=gpu .*)", r"\1 ResumeTimeout=600", "warning",
+          says="partition gpu", place="PartitionName=gpu"),
     slurm("no SuspendTime", "slurm.suspend_time", r"\nSuspendTime=.*", place=""),
     slurm("a short SuspendTimeout", "slurm.suspend_timeout", r"\nSuspendTimeout=120", "\nSuspendTimeout=10", "warning", place="SuspendTimeout=10"),
     slurm("no idle_on_node_suspend", "slurm.idle_on_node_suspend", r"idle_on_node_suspend,", place="SlurmctldParameters"),
@@ -113,12 +116,17 @@ MISTAKES = [
           says=r"old-\[0-3\]", place="NodeName=old"),
     slurm("static nodes are suspended", "nodes.static_suspend", r"\nSuspendExcNodes=.*", "\nSuspendExcNodes=gpu-0", says="gpu-1",
           place="SuspendExcNodes=gpu-0"),
+    slurm("a partition that is never suspended", "nodes.never_suspended", r"(PartitionName=gpu .*)", r"\1 SuspendTime=INFINITE", "warning",
+          says=r"gpu-\[2-7\]", place="PartitionName=gpu"),
+    slurm("too many nodes are kept", "nodes.never_suspended", r"\nSuspendExcNodes=.*", "\nSuspendExcNodes=gpu-[0-7]", "warning",
+          says=r"gpu-\[2-7\]", place="SuspendExcNodes"),
     slurm("MaxTime of a month", "partition.max_time", r"MaxTime=6-23:45:00", "MaxTime=30-00:00:00", "warning", place="PartitionName=gpu"),
     slurm("no DefaultTime", "partition.default_time", r" DefaultTime=\S+", severity="warning", place="PartitionName=gpu"),
     slurm("nodes in no partition", "partition.none", r"(PartitionName=gpu .*)Nodes=gpu-\[0-7\]", r"\1Nodes=gpu-[0-6]", "warning", says="gpu-7",
           place=""),
     slurm("no such user", "slurm.user", r"SlurmUser=.*", "SlurmUser=nobody-has-this-name"),
     slurm("a line that is none", "slurm.conf_line", r"\nTreeWidth", "\nResumeRate 0\nTreeWidth", place="ResumeRate 0"),
+    slurm("a key without a value", "slurm.conf_line", r"\nTreeWidth", "\nSuspendExcParts=\nTreeWidth", place="SuspendExcParts="),
     slurm("a list that is none", "slurm.conf_line", r"\nNodeName=gpu", "\nNodeName=x[0- State=CLOUD\nNodeName=gpu", place=r"NodeName=x\[0-"),
     slurm("a setting that was not loaded", "slurm.not_loaded", r"\nSuspendTime=300", "\nSuspendTime=900", "warning", says="SuspendTime", place=""),
     slurm("a key that Slurm does not know", "slurm.conf_refused", r"\nTreeWidth", "\nResumeSpeed=9\nTreeWidth", place=""),
@@ -140,6 +148,8 @@ MISTAKES = [
     of_template("a4x", "machine.no_flex_start"),
     of_template("plain", "machine.no_flex_start"),
     nodeset("placement of a machine that cannot be placed", "machine.placement", placement={"max_distance": 2}),
+    Mistake("a margin as long as the VM's life", "partition.margin", "warning", slurm={r"MaxTime=6-23:45:00": "MaxTime=00:01:00"},
+            yaml={"nodesets.gpu.run_duration_margin": "7d"}, place="run_duration_margin"),
     nodeset("another machine type", "template.machine_type", "warning", machine_type="a4-highgpu-8g"),
     # zones, quotas, the project
     Mistake("a zone that is not there", "zone.missing", yaml={"defaults.zones": [f"{REGION}-a", f"{REGION}-x"]}, place="zones"),
@@ -166,18 +176,33 @@ MISTAKES = [
     Mistake("no key file", "credentials.file", yaml={"credentials": "/nowhere/key.json"}, place="credentials"),
     Mistake("a clock that is behind", "clock.skew", cloud={"clock_skew_seconds": 3600}, says="behind"),
     Mistake("a clock that is ahead", "clock.skew", "warning", cloud={"clock_skew_seconds": -120}, says="ahead"),
+    Mistake("a VM without access scopes", "credentials.scope", cloud={"lacks_scopes": True}, says="scopes"),
     Mistake("nobody at the endpoint", "api.unreachable", yaml={"api.endpoint": "http://127.0.0.1:1"}, place="endpoint"),
 ]
+OLD_MISTAKES = []
 if OLD:
-    MISTAKES += [
+    OLD_MISTAKES += [
         slurm("no cloud_reg_addrs", "slurm.cloud_reg_addrs", r",cloud_reg_addrs", severity="warning", place="SlurmctldParameters"),
         slurm("a small TreeWidth", "slurm.tree_width", r"TreeWidth=64", "TreeWidth=4", "warning"),
         slurm("ResumeTimeout INFINITE", "slurm.resume_timeout", r"\nResumeTimeout=65533", "\nResumeTimeout=INFINITE", "warning",
               place="ResumeTimeout=INFINITE"),
     ]
 if slurm_version() < (23, 2):
-    MISTAKES += [slurm("hidden cloud nodes", "slurm.private_data", r"PrivateData=cloud\n")]
+    OLD_MISTAKES += [slurm("hidden cloud nodes", "slurm.private_data", r"PrivateData=cloud\n")]
+MISTAKES += OLD_MISTAKES
+if slurm_version() < (25, 5):
     NOTES.add("slurm.version")
+
+
+# What looks like a mistake and is none: pattern in slurm.conf, what stands there instead.
+GOOD = {
+    "nodes are in DNS": {r",cloud_reg_addrs": ",cloud_dns", r"TreeWidth=64": "TreeWidth=4"},
+    "a NodeSet by feature": {r"(\nNodeName=gpu.*)": r"\1 Features=h100,gpu\nNodeSet=fast Feature=gpu",
+                             r"(PartitionName=gpu .*)Nodes=gpu-\[0-7\]": r"\1Nodes=fast"},
+    "the partition has its own timeouts": {
+        r"\nResumeTimeout=65533": "\nResumeTimeout=300", r"\nSuspendTimeout=120": "\nSuspendTimeout=30",
+        r"(PartitionName=gpu .*)": r"\1 ResumeTimeout=65533 SuspendTimeout=120"},
+}
 
 
 class Practice:
@@ -222,12 +247,12 @@ class Practice:
         sandbox.write(f"{name}/flex-start.yaml", conf.to_yaml(settings), 0o600)
         return sandbox.dir / name
 
-    def doctor(self, directory, *options):
+    def doctor(self, directory, *options, **more):
         env = self.cluster.sandbox.env(SLURM_CONF=str(directory / "slurm.conf"), GCE_METADATA_HOST="127.0.0.1:1")
-        return self.cluster.sandbox.run([self.flexctl, "doctor", *options], env=env, check=False, timeout=120)
+        return self.cluster.sandbox.run([self.flexctl, "doctor", *options], env=env, check=False, timeout=120, **more)
 
-    def findings(self, directory, *options):
-        done = self.doctor(directory, "--json", *options)
+    def findings(self, directory, *options, **more):
+        done = self.doctor(directory, "--json", *options, **more)
         try:
             return done.returncode, json.loads(done.stdout)
         except ValueError:
@@ -284,6 +309,32 @@ def test_a_mistake_is_found_and_nothing_else(practice, mistake):
         assert re.search(mistake.place, line), (line, finding)
 
 
+@pytest.mark.parametrize("method,says", [
+    ("zones.get", "zone"), ("instanceTemplates.get", "template"), ("projects.get", "project"),
+    ("regionInstanceGroupManagers.list", "groups|compute.instanceGroupManagers.list"), ("machineTypes.get", "machine type"),
+    ("instances.delete", "compute.instances.delete")])
+def test_what_is_not_answered_is_not_taken_for_good(practice, method, says):
+    practice.emulator.fault(method, "503", count=1000)
+    try:
+        code, report = practice.findings(practice.cluster.dir / "etc")
+        text = practice.doctor(practice.cluster.dir / "etc")
+    finally:
+        practice.emulator.clear_faults()
+    assert (code, short(report["findings"])) == (1, [("api.incomplete", "warning")]), report
+    assert report["not_checked"] and all(re.search(says, line) for line in report["not_checked"]), report["not_checked"]
+    assert text.returncode == 1 and "\nnot checked: " in text.stdout and "nothing found" not in text.stdout, text.stdout
+
+
+def test_what_may_not_be_read_is_not_taken_for_good(practice):
+    practice.emulator.config(denied_permissions=["compute.regions.get"])
+    try:
+        code, report = practice.findings(practice.cluster.dir / "etc")
+    finally:
+        practice.emulator.config(denied_permissions=[])
+    assert (code, report["findings"]) == (0, [])
+    assert report["not_checked"] == ["quotas: permission compute.regions.get is missing"]
+
+
 def test_all_mistakes_are_told_at_once_in_words(practice):
     mistake = Mistake("several", "", slurm={r"ResumeRate=0": "ResumeRate=300", r"ReturnToService=2": "ReturnToService=0"},
                       yaml={"nodesets.gpu.instance_template": "stops"})
@@ -308,9 +359,10 @@ def test_read_only_writes_nothing(practice):
 
 def test_probes_are_refused_without_a_trace(practice):
     since = len(practice.emulator.journal())
-    practice.findings(practice.cluster.dir / "etc")
+    bulk = Mistake("bulk", "", yaml={"nodesets.gpu.on_stockout": [{"wait": "1h", "mode": "bulk_insert"}]})
+    practice.findings(practice.copy(bulk))
     writes = [call for call in practice.emulator.journal()[since:] if call["verb"] != "GET" and "flex-doctor" in json.dumps(call)]
-    assert len(writes) >= 4
+    assert len(writes) >= 5 and any("bulkInsert" in call["path"] for call in writes)
     assert all(call["status"] in (400, 404) for call in writes), writes
 
 
@@ -320,6 +372,23 @@ def test_offline_asks_nobody(practice):
     code, report = practice.findings(practice.copy(mistake), "--offline")
     assert (code, short(report["findings"])) == (2, [("slurm.resume_rate", "error")])
     assert not [call for call in practice.emulator.journal()[since:] if "flex-doctor" in call["path"]]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_is_no_mistake_is_not_told(practice, name):
+    code, report = practice.findings(practice.copy(Mistake(name, "", slurm=GOOD[name])), "--offline")
+    assert (code, report["findings"]) == (0, [])
+
+
+def test_offline_knows_the_release(practice):
+    _, report = practice.findings(practice.cluster.dir / "etc", "--offline")
+    assert tuple(int(number) for number in report["slurm_version"].split(".")[:2]) == slurm_version(), report
+
+
+@pytest.mark.parametrize("mistake", OLD_MISTAKES, ids=[mistake.name for mistake in OLD_MISTAKES])
+def test_what_only_an_old_release_needs_is_found_offline(practice, mistake):
+    _, report = practice.findings(practice.copy(mistake), "--offline")
+    assert short(report["findings"]) == [(mistake.finding, mistake.severity)], report["findings"]
 
 
 def test_a_sweeper_that_is_away_is_missed(practice):
@@ -334,9 +403,36 @@ def test_a_sweeper_that_is_away_is_missed(practice):
         heartbeat.unlink()
         code, report = practice.findings(cluster.dir / "etc")
         assert (code, short(report["findings"])) == (1, [("sweeper.not_running", "warning")])
+        assert f"User={cluster.sandbox.account.pw_name}" in report["findings"][0]["hints"]
         cluster.sandbox.write("state/flex-start/heartbeat", kept)
     finally:
         cluster.start_sweeper()
+
+
+def test_a_state_directory_that_cannot_be_made_is_told_without_the_one_above_it(practice):
+    mistake = Mistake("elsewhere", "", yaml={"sweeper.state_dir": "/var/lib/flex-doctor-was-here"})
+    _, report = practice.findings(practice.copy(mistake))
+    found = {finding["id"]: finding for finding in report["findings"]}
+    assert set(found) == {"state.directory", "sweeper.not_running"}, report["findings"]
+    user = practice.cluster.sandbox.account.pw_name
+    assert found["state.directory"]["hints"] == [f"install -d -o {user} -m 0750 /var/lib/flex-doctor-was-here"]
+
+
+def test_files_that_others_must_read(practice):
+    """plugstack.conf as every user, flex-start.yaml as SlurmUser."""
+    directory = practice.copy(Mistake("modes", ""))
+    sandbox = practice.cluster.sandbox
+    plugstack = sandbox.write(f"etc/{directory.name}/plugstack.conf", "# nothing\n", 0o640)
+    code, report = practice.findings(directory)
+    assert (code, short(report["findings"])) == (2, [("slurm.plugstack_mode", "error")]), report["findings"]
+    assert report["findings"][0]["hints"] == [f"chmod 0644 {plugstack}"]
+    plugstack.chmod(0o644)
+    assert practice.findings(directory)[1]["findings"] == []
+    if os.geteuid() != 0:
+        pytest.skip("only root can read what SlurmUser cannot")
+    os.chown(directory / "flex-start.yaml", 0, 0)
+    code, report = practice.findings(directory, user=0, group=0, extra_groups=[])
+    assert (code, short(report["findings"])) == (2, [("config.owner", "error")]), report["findings"]
 
 
 def test_the_examples_are_good_but_for_this_machine(practice):

@@ -579,6 +579,9 @@ def permissions_are_denied_whether_or_not_the_thing_is_there():
         assert api.call('GET', '')[0] == 403 and api.call('GET', GROUPS + '/nobody')[0] == 404
         emulator.control('config', {'denied_permissions': None})
         assert api.call('DELETE', GROUPS + '/nobody')[0] == 404 and api.call('GET', '')[0] == 200
+        emulator.control('config', {'lacks_scopes': True})
+        status, reply = api.call('GET', '')
+        assert (status, reason(reply)) == (403, 'insufficientPermissions'), reply
 
 
 def places_have_machine_types_status_and_a_clock():

@@ -1,91 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The doctor's checks over facts: what depends on the release of Slurm, and what a real cluster
 // does not show easily.
-#include "ctl/doctor/checks.h"
-#include "ctl/doctor/report.h"
-#include "lib/slurm/hostlist.h"
-#include "test/support/catch.h"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "test/unit/ctl/doctor_facts.h"
 
 namespace flex::doctor {
 namespace {
-
-constexpr const char* kYaml = R"(region: us-central1
-nodesets:
-  gpu:
-    nodes: gpu-[0-7]
-    static_nodes: gpu-0
-    zones: [us-central1-a]
-    instance_template: flex
-)";
-
-constexpr const char* kConf = R"(ClusterName=hpc
-SlurmUser=root
-ResumeProgram=/usr/sbin/flex-resume
-SuspendProgram=/usr/sbin/flex-suspend
-ResumeFailProgram=/usr/sbin/flex-resume-fail
-ResumeRate=0
-SuspendRate=0
-ResumeTimeout=65533
-SuspendTime=300
-SuspendTimeout=120
-SuspendExcNodes=gpu-0
-ReturnToService=2
-SlurmctldParameters=idle_on_node_suspend,cloud_reg_addrs
-PrivateData=cloud
-TreeWidth=65533
-NodeName=gpu-[0-7] State=CLOUD
-PartitionName=gpu Nodes=gpu-[0-7] MaxTime=6-23:45:00 DefaultTime=60 OverSubscribe=EXCLUSIVE
-)";
-
-Result<std::string> no_file(const std::string& path) {
-  return Error{ErrorKind::Invalid, "cannot read " + path};
-}
-
-FileFacts program(const std::string& path) {
-  return {.path = path,
-          .exists = true,
-          .is_file = true,
-          .mode = 0755,
-          .real_name = path.substr(path.rfind('/') + 1)};
-}
-
-/// A good set-up but for what the texts say.
-Facts facts_of(std::string conf = kConf, std::string version = "24.11.5") {
-  Facts facts{.is_offline = true};
-  facts.yaml = {.file = "flex-start.yaml", .loaded = parse_config(kYaml, "flex-start.yaml")};
-  SlurmFacts& slurm = facts.slurm;
-  slurm.file = "slurm.conf";
-  slurm.library_version = std::move(version);
-  slurm.conf = parse_slurm_conf(conf, "slurm.conf", no_file);
-  slurm.slurm_user = 0;
-  slurm.slurm_user_name = "root";
-  for (const ConfEntry& entry : slurm.conf->nodes) {
-    const auto names = expand_hostlist(entry.name);
-    for (const NodeName& name : *names) slurm.nodes[name] = {entry.get("State"), entry.place};
-  }
-  for (const char* key : {"ResumeProgram", "SuspendProgram", "ResumeFailProgram"})
-    if (!slurm.conf->get(key).empty()) slurm.programs[key] = program(slurm.conf->get(key));
-  slurm.plugin = {.file = "plugstack.conf", .has_file = true, .line = 1};
-  return facts;
-}
-
-std::string with(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
-/// "id severity" of each, those of no weight left out.
-std::string found(const Facts& facts, bool has_notes = false) {
-  std::vector<std::string> texts;
-  for (const Finding& finding : check_all(facts))
-    if (has_notes || finding.severity != Severity::Note)
-      texts.push_back(fmt::format("{} {}", finding.id, to_string(finding.severity)));
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
 
 TEST_CASE("doctor: a good set-up has nothing on any release", "[ctl]") {
   const auto* const version = GENERATE(
@@ -96,23 +15,26 @@ TEST_CASE("doctor: a good set-up has nothing on any release", "[ctl]") {
 
 TEST_CASE("doctor: releases of Slurm with mistakes", "[ctl]") {
   const auto [version, what] = GENERATE(table<std::string, std::string>({
-      {"21.08.8", "slurm.version error"},
-      {"22.05.0", "slurm.version error"},
-      {"22.05.3", "slurm.version error"},
-      {"22.05.6", "slurm.version error"},
-      {"22.05.7", "slurm.version info"},
-      {"23.02.4", "slurm.version warning"},
-      {"23.02.5", ""},
-      {"23.11.3", "slurm.version warning"},
-      {"23.11.4", ""},
-      {"24.05.4", "slurm.version info"},
-      {"24.05.5", ""},
-      {"24.11.3", "slurm.version info"},
-      {"24.11.4", ""},
-      {"25.05.3", "slurm.version warning"},
-      {"25.05.5", "slurm.version info"},
+      {"21.08.8", "error 22.05.7"},
+      {"22.05.0", "error 22.05.7"},
+      {"22.05.6", "error 22.05.7"},
+      {"22.05.7", "info 23.02.5, info 25.05.7"},
+      {"22.05.8", "info 23.02.5, info 25.05.7"},
+      {"23.02.4", "warning 23.02.5, info 25.05.7"},
+      {"23.02.5", "info 25.05.7"},
+      {"23.11.3", "warning 23.11.8, info 25.05.7"},
+      {"23.11.4", "info 23.11.8, info 25.05.7"},
+      {"23.11.8", "info 25.05.7"},
+      {"24.05.0", "info 24.05.7, info 24.05.7, info 24.05.7, info 25.05.7"},
+      {"24.05.4", "info 24.05.7, info 24.05.7, info 25.05.7"},
+      {"24.05.6", "info 24.05.7, info 25.05.7"},
+      {"24.05.7", "info 25.05.7"},
+      {"24.11.3", "info 24.11.4, info 25.05.7"},
+      {"24.11.4", "info 25.05.7"},
+      {"25.05.3", "info 25.05.7, warning 25.05.7"},
+      {"25.05.6", "info 25.05.7"},
       {"25.05.7", ""},
-      {"25.11.0-0rc1", "slurm.version warning"},
+      {"25.11.0-0rc1", "warning 25.11.3, info 25.11.3"},
       {"25.11.3", ""},
       {"26.05.0", ""},
       {"nonsense", ""},
@@ -122,9 +44,17 @@ TEST_CASE("doctor: releases of Slurm with mistakes", "[ctl]") {
   facts.slurm.library_version = version;
   Findings findings;
   check_version(facts, findings);
-  CHECK((findings.empty()
-             ? std::string()
-             : fmt::format("{} {}", findings[0].id, to_string(findings[0].severity))) == what);
+  std::vector<std::string> texts;
+  for (const Finding& finding : findings) {
+    CHECK(finding.id == "slurm.version");
+    const std::string_view fix = finding.fix;
+    constexpr std::string_view kBefore = "upgrade Slurm to ";
+    REQUIRE(fix.starts_with(kBefore));
+    const std::string_view rest = fix.substr(kBefore.size());
+    texts.push_back(
+        fmt::format("{} {}", to_string(finding.severity), rest.substr(0, rest.find(' '))));
+  }
+  CHECK(fmt::format("{}", fmt::join(texts, ", ")) == what);
 }
 
 TEST_CASE("doctor: ResumeTimeout by release", "[ctl]") {
@@ -151,6 +81,50 @@ TEST_CASE("doctor: ResumeTimeout by release", "[ctl]") {
   CHECK(found(facts_of(own, version)) == what);
 }
 
+TEST_CASE("doctor: the timeout that counts is the longest of a node's partitions", "[ctl]") {
+  const std::string two = std::string(kConf) +
+                          "PartitionName=all Nodes=gpu-[0-7] MaxTime=60 DefaultTime=60 "
+                          "OverSubscribe=EXCLUSIVE\n";
+  const auto [whole, first, second, what] =
+      GENERATE(table<std::string, std::string, std::string, std::string>({
+          {"ResumeTimeout=600", "ResumeTimeout=65533", "", ""},
+          {"", "ResumeTimeout=65533", "", ""},
+          {"ResumeTimeout=INFINITE", "ResumeTimeout=65533", "", ""},
+          {"ResumeTimeout=600", "ResumeTimeout=60", "ResumeTimeout=7200", ""},
+          {"ResumeTimeout=65533", "ResumeTimeout=600", "", "partition gpu: ResumeTimeout is 600 s"},
+          {"ResumeTimeout=65533",
+           "ResumeTimeout=60",
+           "ResumeTimeout=70",
+           "partition all: ResumeTimeout is 70 s"},
+          {"ResumeTimeout=soon", "ResumeTimeout=65533", "", "ResumeTimeout is soon"},
+          {"", "", "", "ResumeTimeout is not set (60 s)"},
+          {"ResumeTimeout=600",
+           "SuspendTimeout=10",
+           "ResumeTimeout=65533",
+           "partition gpu: SuspendTimeout is 10 s"},
+      }));
+  INFO(whole << ", " << first << ", " << second);
+  std::string conf = with(two, "ResumeTimeout=65533", whole);
+  conf = with(conf, "Nodes=gpu-[0-7] MaxTime=6-", first + " Nodes=gpu-[0-7] MaxTime=6-");
+  conf = with(conf, "PartitionName=all", "PartitionName=all " + second);
+  const Findings findings = check_all(facts_of(conf));
+  std::vector<std::string> texts;
+  for (const Finding& finding : findings) texts.push_back(finding.what);
+  CHECK(fmt::format("{}", fmt::join(texts, ", ")) == what);
+  if (what.starts_with("partition gpu: ResumeTimeout")) {
+    CHECK(findings[0].fix == "write ResumeTimeout=INFINITE in this line");
+    CHECK(findings[0].hints ==
+          std::vector<std::string>{"PartitionName=gpu … ResumeTimeout=INFINITE"});
+  }
+}
+
+TEST_CASE("doctor: a timeout that no node of ours has does not matter", "[ctl]") {
+  std::string conf = with(kConf, "ResumeTimeout=65533", "ResumeTimeout=300");
+  conf = with(conf, "DefaultTime=60", "DefaultTime=60 ResumeTimeout=65533");
+  conf += "NodeName=cpu-[0-3]\nPartitionName=cpu Nodes=cpu-[0-3]\n";
+  CHECK(found(facts_of(conf)).empty());
+}
+
 TEST_CASE("doctor: what only older releases need", "[ctl]") {
   const auto [from, to, version, what] =
       GENERATE(table<std::string, std::string, std::string, std::string>({
@@ -159,6 +133,11 @@ TEST_CASE("doctor: what only older releases need", "[ctl]") {
           {"PrivateData=cloud", "PrivateData=jobs,cloud", "22.05.8", ""},
           {",cloud_reg_addrs", "", "23.02.7", "slurm.cloud_reg_addrs warning"},
           {",cloud_reg_addrs", "", "23.11.4", ""},
+          {"cloud_reg_addrs", "cloud_dns", "22.05.8", ""},
+          {"cloud_reg_addrs\nPrivateData=cloud\nTreeWidth=65533",
+           "cloud_dns\nPrivateData=cloud\nTreeWidth=7",
+           "22.05.8",
+           ""},
           {"TreeWidth=65533\n", "", "22.05.8", ""},
           {"TreeWidth=65533", "TreeWidth=7", "22.05.8", "slurm.tree_width warning"},
           {"TreeWidth=65533", "TreeWidth=7", "23.11.4", ""},
@@ -167,48 +146,129 @@ TEST_CASE("doctor: what only older releases need", "[ctl]") {
   CHECK(found(facts_of(with(kConf, from, to), version)) == what);
 }
 
+TEST_CASE("doctor: fixes of one line do not undo each other", "[ctl]") {
+  SECTION("words of SlurmctldParameters") {
+    const auto [from, to, line] = GENERATE(table<std::string, std::string, std::string>({
+        {"SlurmctldParameters=idle_on_node_suspend,cloud_reg_addrs\n",
+         "",
+         "SlurmctldParameters=idle_on_node_suspend,cloud_reg_addrs"},
+        {"idle_on_node_suspend,cloud_reg_addrs",
+         "power_save_interval=5",
+         "SlurmctldParameters=power_save_interval=5,idle_on_node_suspend,cloud_reg_addrs"},
+    }));
+    const Facts facts = facts_of(with(kConf, from, to), "22.05.8");
+    CHECK(found(facts) == "slurm.idle_on_node_suspend error, slurm.cloud_reg_addrs warning");
+    for (const Finding& finding : check_all(facts))
+      if (finding.severity != Severity::Note) CHECK(finding.hints.at(0) == line);
+  }
+  SECTION("nodes of SuspendExcNodes") {
+    const auto [given, line] = GENERATE(table<std::string, std::string>({
+        {"", "SuspendExcNodes=b-1,gpu-0"},
+        {"SuspendExcNodes=gpu-7", "SuspendExcNodes=b-1,gpu-0"},
+        {"SuspendExcNodes=cpu-0", "SuspendExcNodes=b-1,cpu-0,gpu-0"},
+        {"SuspendExcNodes=cpu-[0-1]:1", "SuspendExcNodes=cpu-[0-1]:1,b-1,gpu-0"},
+    }));
+    Facts facts = facts_of(with(kConf, "SuspendExcNodes=gpu-0", given));
+    facts.yaml.loaded =
+        parse_config(with(kYaml,
+                          "nodesets:\n",
+                          "nodesets:\n  b: {nodes: 'b-[0-1]', static_nodes: b-1, zones: "
+                          "[us-central1-a], instance_template: flex}\n"),
+                     "flex-start.yaml");
+    REQUIRE(facts.yaml.is_good());
+    facts.slurm.nodes[NodeName{"b-1"}] = {"CLOUD", {}};
+    facts.slurm.nodes[NodeName{"cpu-0"}] = {"", {}};
+    Findings findings;
+    check_suspending(facts, findings);
+    std::vector<std::string> hints;
+    for (const Finding& finding : findings)
+      if (finding.id == "nodes.static_suspend") hints.push_back(finding.hints.at(0));
+    CHECK(hints == std::vector<std::string>{line, line});
+  }
+}
+
 TEST_CASE("doctor: slurmctld's release counts, not the library's", "[ctl]") {
   Facts facts = facts_of(kConf, "24.11.5");
   facts.slurm.running = RunningConf{.version = "22.05.3"};
   CHECK(found(facts) == "slurm.version error");
 }
 
-TEST_CASE("doctor: static nodes are kept from suspending in several ways", "[ctl]") {
+TEST_CASE("doctor: static nodes are kept from suspending in several ways, and no others", "[ctl]") {
   const std::string line = "SuspendExcNodes=gpu-0";
-  const auto [to, what] = GENERATE(table<std::string, std::string>({
-      {"", "nodes.static_suspend error"},
-      {"SuspendExcNodes=gpu-[1-7]", "nodes.static_suspend error"},
+  const std::string loose = "nodes.static_suspend error";
+  const std::string idle = "nodes.never_suspended warning";
+  const std::string both = loose + ", " + idle;
+  const std::string part =
+      "PartitionName=fixed MaxTime=60 DefaultTime=60 OverSubscribe=EXCLUSIVE SuspendTime=INFINITE ";
+  const auto [to, what] = GENERATE_COPY(table<std::string, std::string>({
+      {"", loose},
+      {"SuspendExcNodes=gpu-[1-7]", both},
+      {"SuspendExcNodes=gpu-[0-7]", idle},
       {"SuspendExcNodes=other,gpu-[0-3]:2", ""},
-      {"SuspendExcParts=gpu", ""},
+      {"SuspendExcNodes=other,gpu-[0-3]:2,gpu-4", idle},
+      {"SuspendExcParts=gpu", idle},
       {"NodeSet=fixed Nodes=gpu-0\nSuspendExcNodes=fixed", ""},
-      {"PartitionName=fixed Nodes=gpu-0 SuspendTime=INFINITE MaxTime=60 DefaultTime=60 "
-       "OverSubscribe=EXCLUSIVE",
-       ""},
+      {part + "Nodes=gpu-0", ""},
+      {part + "Nodes=gpu-[0-7]", idle},
+      {"SuspendTime=INFINITE", "slurm.suspend_time error"},
   }));
   INFO(to);
   CHECK(found(facts_of(with(kConf, line, to))) == what);
 }
 
-TEST_CASE("doctor: programs", "[ctl]") {
-  Facts facts = facts_of();
-  FileFacts& resume = facts.slurm.programs["ResumeProgram"];
-  SECTION("a link to ours is ours") {
-    resume.path = "/opt/resume";
-    resume.real_name = "flex-resume";
-    CHECK(found(facts).empty());
-  }
-  SECTION("another's is told") {
-    resume.path = resume.real_name = "/opt/resume.py";
-    CHECK(found(facts) == "slurm.resume_program error");
-  }
-  SECTION("not executable") {
-    resume.mode = 0644;
-    CHECK(found(facts) == "slurm.resume_program error");
-  }
-  SECTION("slurmctld refuses what others may write") {
-    resume.mode = 0775;
-    CHECK(found(facts) == "slurm.resume_program error");
-  }
+TEST_CASE("doctor: the cluster's SuspendTime counts where partitions have none", "[ctl]") {
+  // The nodes of another partition make power saving possible.
+  const std::string other =
+      "NodeName=cpu-[0-1]\nPartitionName=cpu Nodes=cpu-[0-1],gpu-1 SuspendTime=60 MaxTime=60 "
+      "DefaultTime=60 OverSubscribe=EXCLUSIVE\n";
+  const auto* const whole = GENERATE("SuspendTime=INFINITE\n", "SuspendTime=-1\n", "");
+  const std::string conf = with(kConf, "SuspendTime=300\n", whole) + other;
+  const Facts facts = facts_of(with(conf, "SuspendExcNodes=gpu-0\n", ""));
+  const Findings findings = check_all(facts);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].id == "nodes.never_suspended");
+  CHECK(findings[0].what.starts_with("gpu-[2-7] are never suspended"));
+  CHECK(findings[0].hints == std::vector<std::string>{"SuspendTime=300", "SuspendExcNodes=gpu-0"});
+}
+
+TEST_CASE("doctor: before 24.05 SuspendExcNodes knows no NodeSet", "[ctl]") {
+  const std::string conf =
+      with(kConf, "SuspendExcNodes=gpu-0", "NodeSet=fixed Nodes=gpu-0\nSuspendExcNodes=fixed");
+  CHECK(found(facts_of(conf, "23.11.10")) == "nodes.static_suspend error");
+  CHECK(found(facts_of(conf, "24.05.8")).empty());
+}
+
+TEST_CASE("doctor: a NodeSet has the nodes of its list and of its feature", "[ctl]") {
+  const std::string nodes = "NodeName=gpu-[0-7] ";
+  const auto [features, set] = GENERATE(table<std::string, std::string>({
+      {"Features=a100,gpu", "Feature=gpu"},
+      {"Feature=gpu", "Feature=gpu"},
+      {"Feature=gpu", "Feature=gpu Nodes=gpu-[0-3]"},
+      {"", "Nodes=gpu-[0-7]"},
+  }));
+  INFO(features << " " << set);
+  std::string conf = with(kConf, nodes, "NodeSet=mine " + set + "\n" + nodes + features + " ");
+  conf = with(conf, "Nodes=gpu-[0-7] MaxTime", "Nodes=mine MaxTime");
+  CHECK(found(facts_of(conf)).empty());
+  // All of its checks are made.
+  conf = with(conf, "MaxTime=6-23:45:00", "MaxTime=30-0");
+  CHECK(found(facts_of(conf)) == "partition.max_time warning");
+  conf = with(conf, set + "\n", "Feature=other\n");
+  CHECK(found(facts_of(conf)) == "partition.none warning");
+}
+
+TEST_CASE("doctor: a margin that leaves nothing of a VM's life", "[ctl]") {
+  Facts facts = facts_of(with(kConf, "MaxTime=6-23:45:00", "MaxTime=UNLIMITED"));
+  facts.yaml.loaded = parse_config(std::string(kYaml) +
+                                       "    dws_flex: {max_run_duration: 10m}\n"
+                                       "    run_duration_margin: 15m\n",
+                                   "flex-start.yaml");
+  REQUIRE(facts.yaml.is_good());
+  const Findings findings = check_all(facts);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].id == "partition.max_time");
+  CHECK(findings[0].fix == "write MaxTime=00:01:00 in this line");
+  CHECK(findings[1].id == "partition.margin");
 }
 
 TEST_CASE("doctor: what slurmctld runs with", "[ctl]") {
@@ -231,6 +291,12 @@ TEST_CASE("doctor: what slurmctld runs with", "[ctl]") {
         with(kConf, "ResumeTimeout=65533", "ResumeTimeout=60"), "slurm.conf", no_file);
     CHECK(found(facts) == "slurm.resume_timeout warning");
   }
+  SECTION("an old release must not be told so while nodes are being started") {
+    facts.slurm.running->values["ResumeTimeout"] = "600";
+    CHECK(check_all(facts).back().fix == "run scontrol reconfigure");
+    facts.slurm.running->version = "23.02.4";
+    CHECK(check_all(facts).back().fix == "run scontrol reconfigure, when no node is powering up");
+  }
   SECTION("nodes that it does not know") {
     facts.slurm.running_nodes[NodeName{"gpu-0"}] = true;
     CHECK(found(facts) == "slurm.not_loaded warning");
@@ -252,147 +318,6 @@ TEST_CASE("doctor: a bad flex-start.yaml hides what cannot be known", "[ctl]") {
     CHECK(finding.place.file == "flex-start.yaml");
   }
   CHECK(exit_code(findings) == 2);
-}
-
-TEST_CASE("doctor: the sweeper", "[ctl]") {
-  using namespace std::chrono_literals;
-  Facts facts = facts_of();
-  facts.now = TimePoint{1000000s};
-  facts.state = {.was_looked_at = true,
-                 .directory = {.path = "/s/flex-start", .exists = true, .is_directory = true}};
-  const auto [beat, since, what] = GENERATE(table<int, int, std::string>({
-      {-1, -1, "sweeper.not_running warning"},
-      {20, -1, ""},
-      {20, 3600, ""},
-      {3600, -1, "sweeper.not_running error"},
-      {3600, 10, "sweeper.starting info"},
-      {-1, 10, "sweeper.starting info"},
-      {-1, 3600, "sweeper.not_running error"},
-  }));
-  if (beat >= 0) facts.state.heartbeat = facts.now - Seconds{beat};
-  if (since >= 0) facts.state.at_work_since = facts.now - Seconds{since};
-  INFO(beat << " " << since);
-  CHECK(found(facts, true) == what);
-}
-
-TEST_CASE("doctor: the clock", "[ctl]") {
-  const auto [skew, what] = GENERATE(table<int, std::string>({
-      {0, ""},
-      {29, ""},
-      {-30, "clock.skew warning"},
-      {299, "clock.skew warning"},
-      {300, "clock.skew error"},
-      {-86400, "clock.skew error"},
-  }));
-  Facts facts = facts_of();
-  facts.cloud.clock_skew = Seconds{skew};
-  CHECK(found(facts) == what);
-}
-
-/// As if Google had answered.
-void add_cloud(Facts& facts) {
-  facts.is_offline = false;
-  CloudLook& cloud = facts.cloud;
-  cloud.was_asked = true;
-  cloud.token = Result<Done>(Done{});
-  cloud.region =
-      Result<RegionFacts>(RegionFacts{.name = "us-central1",
-                                      .status = "UP",
-                                      .zones = {"us-central1-a"},
-                                      .quotas = {{"PREEMPTIBLE_NVIDIA_H100_GPUS", 64, 0}}});
-  cloud.project = Result<ProjectFacts>(ProjectFacts{"p", "42"});
-  cloud.zones.emplace("us-central1-a", ZoneFacts{"us-central1-a", "us-central1", "UP"});
-  cloud.templates.emplace("flex",
-                          TemplateFacts{.name = "flex",
-                                        .machine_type = "a3-highgpu-8g",
-                                        .provisioning_model = "FLEX_START",
-                                        .termination_action = "DELETE",
-                                        .on_host_maintenance = "TERMINATE",
-                                        .reservation = "NO_RESERVATION",
-                                        .max_run_duration = kMaxRunDuration});
-  cloud.machine_types.emplace(
-      std::pair{"us-central1-a", "a3-highgpu-8g"},
-      MachineTypeFacts{
-          .name = "a3-highgpu-8g", .cpus = 208, .accelerators = {{"nvidia-h100-80gb", 8}}});
-  cloud.probes.emplace_back(Probe{.permission = "compute.instances.delete"}, Done{});
-}
-
-TEST_CASE("doctor: the cloud", "[ctl]") {
-  Facts facts = facts_of();
-  add_cloud(facts);
-  SECTION("good") {
-    CHECK(found(facts).empty());
-    CHECK(found(facts, true) == "iam.service_agent_unseen info");
-  }
-  SECTION("a preemptible quota of 0 stands for the ordinary one") {
-    (*facts.cloud.region)->quotas = {{"PREEMPTIBLE_NVIDIA_H100_GPUS", 0, 0},
-                                     {"NVIDIA_H100_GPUS", 100, 0}};
-    CHECK(found(facts).empty());
-  }
-  SECTION("neither") {
-    (*facts.cloud.region)->quotas = {{"PREEMPTIBLE_NVIDIA_H100_GPUS", 0, 0},
-                                     {"NVIDIA_H100_GPUS", 0, 0}};
-    CHECK(found(facts) == "quota.gpus error");
-  }
-  SECTION("a quota that the region does not list says nothing") {
-    (*facts.cloud.region)->quotas = {};
-    CHECK(found(facts).empty());
-    CHECK(found(facts, true) == "quota.unseen info, iam.service_agent_unseen info");
-  }
-  SECTION("a group that was made with another template") {
-    facts.cloud.groups.emplace_back(
-        facts.yaml.config().nodesets.front().name,
-        Group{.name = {"hpc-a"}, .instance_template = "https://x/global/instanceTemplates/old"});
-    CHECK(found(facts) == "template.group warning");
-    facts.cloud.groups.front().second.instance_template =
-        "projects/p/global/instanceTemplates/flex";
-    CHECK(found(facts).empty());
-  }
-  SECTION("a probe that Google took for real") {
-    facts.cloud.probes.emplace_back(Probe{.permission = "compute.resourcePolicies.create"},
-                                    Error{ErrorKind::Internal, "POST /x was accepted", "ACCEPTED"});
-    CHECK(found(facts) == "iam.probe_accepted warning");
-  }
-  SECTION("a key file that only the environment names") {
-    facts.cloud.environment_key = "/root/key.json";
-    CHECK(found(facts) == "credentials.environment warning");
-  }
-  SECTION("requests") {
-    (*facts.cloud.region)->quotas.push_back({"ACTIVE_RESIZE_REQUESTS", 20, 0});
-    CHECK(found(facts) == "quota.requests warning");
-  }
-  SECTION("a permission that only the doctor needs is no reason to worry") {
-    facts.cloud.region =
-        Result<RegionFacts>(Error{ErrorKind::Denied, "Required 'compute.regions.get'"});
-    CHECK(found(facts, true) == "iam.unseen info, iam.service_agent_unseen info");
-  }
-  SECTION("one that a program needs is") {
-    facts.cloud.probes.emplace_back(
-        Probe{.permission = "compute.instances.delete"},
-        Error{ErrorKind::Denied, "Required 'compute.instances.delete' permission for 'x'"});
-    CHECK(found(facts) == "iam.permission error");
-  }
-  SECTION("what could not be found out is not told") {
-    facts.cloud.probes.emplace_back(Probe{.permission = "compute.instances.delete"},
-                                    Error{ErrorKind::Retry, "503"});
-    CHECK(found(facts).empty());
-  }
-  SECTION("the service agent, as a group sees it") {
-    facts.cloud.group_errors = {
-        "Required 'compute.instances.create' permission acting as "
-        "42@cloudservices.gserviceaccount.com"};
-    CHECK(found(facts) == "iam.service_agent error");
-  }
-  SECTION("the API is not enabled") {
-    facts.cloud.probes.clear();
-    facts.cloud.region =
-        Result<RegionFacts>(Error{ErrorKind::Denied, "not used before", "accessNotConfigured"});
-    CHECK(found(facts) == "api.disabled error");
-  }
-  SECTION("a template of another project is not looked at") {
-    facts.cloud.templates.at("flex") = Error{ErrorKind::Invalid, "template 'x'", "OTHER_PROJECT"};
-    CHECK(found(facts, true) == "template.unseen info, iam.service_agent_unseen info");
-  }
 }
 
 TEST_CASE("doctor: the report", "[ctl]") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Every request the client can send, held against the API's own description.
+#include "lib/gce/cloud_facts.h"
 #include "lib/gce/rest_cloud.h"
 #include "test/support/catch.h"
 #include "test/support/fake_http.h"
@@ -271,6 +272,25 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
                     "zoneOperations.wait",
                 });
   CHECK(told == used);
+}
+
+TEST_CASE("contract: every question for a permission is in gce-contract.json", "[gce]") {
+  std::ifstream file(CONTRACT);
+  if (!file) {
+    WARN("gce-contract.json is not there: nothing compared");
+    return;
+  }
+  const json contract = json::parse(file);
+  const std::string base = "https://compute.googleapis.com/compute/v1/projects/p";
+  std::set<std::string> used;
+  for (const Probe& probe : permission_probes(
+           {.region = "r", .zone = "r-a", .has_placement = true, .has_loose = true})) {
+    const HttpRequest request{.method = probe.method,
+                              .url = base + probe.path + (probe.is_write ? "?requestId=x" : ""),
+                              .body = probe.body};
+    CAPTURE(request.method, request.url, request.body);
+    CHECK(problems_of(contract, request, used) == std::vector<std::string>{});
+  }
 }
 
 TEST_CASE("contract: the check itself sees what is wrong", "[gce]") {

@@ -2,6 +2,8 @@
 #include "lib/gce/cloud_facts.h"
 #include "test/support/catch.h"
 
+#include <nlohmann/json.hpp>
+
 #include <set>
 
 namespace flex {
@@ -90,6 +92,17 @@ TEST_CASE("facts: the permission that a refusal names", "[gce]") {
   CHECK(named_permission("").empty());
 }
 
+TEST_CASE("facts: a token that is not for Compute Engine", "[gce]") {
+  const auto lacks = [](std::string what, std::string code) {
+    return lacks_scope(Error{ErrorKind::Denied, std::move(what), std::move(code)});
+  };
+  CHECK(lacks("Insufficient Permission", "insufficientPermissions"));
+  CHECK(lacks("x", "ACCESS_TOKEN_SCOPE_INSUFFICIENT"));
+  CHECK(lacks("x: Request had insufficient authentication scopes.", "PERMISSION_DENIED"));
+  CHECK_FALSE(lacks("Required 'compute.regions.get' permission for 'x'", "forbidden"));
+  CHECK_FALSE(lacks_scope(Error{ErrorKind::Retry, "x", "insufficientPermissions"}));
+}
+
 TEST_CASE("facts: probes ask only for what is used", "[gce]") {
   const auto names = [](const ProbeWish& wish) {
     std::set<std::string> permissions;
@@ -115,6 +128,27 @@ TEST_CASE("facts: probes ask only for what is used", "[gce]") {
   wish.has_writes = true;
   CHECK(names(wish).contains("compute.resourcePolicies.create"));
   CHECK(names(wish).contains("compute.instances.create"));
+}
+
+TEST_CASE("facts: a probe that were done all the same would do no harm, and is to be found",
+          "[gce]") {
+  int creations = 0;
+  for (const Probe& probe : permission_probes(
+           {.region = "r", .zone = "r-a", .has_placement = true, .has_loose = true})) {
+    CAPTURE(probe.permission);
+    CHECK(probe.makes.empty() == !probe.permission.ends_with(".create"));
+    CHECK(probe.undo.empty() == probe.makes.empty());
+    if (probe.permission.ends_with(".create")) ++creations;
+    if (probe.permission != "compute.instances.create") continue;
+    const auto body = nlohmann::json::parse(probe.body);
+    CHECK(body["count"] == "1");
+    CHECK(body["minCount"] == "2");
+    CHECK(body["namePattern"] == "flex-doctor-#");
+    const auto& scheduling = body["instanceProperties"]["scheduling"];
+    CHECK(scheduling["maxRunDuration"]["seconds"] == "30");
+    CHECK(scheduling["instanceTerminationAction"] == "DELETE");
+  }
+  CHECK(creations == 3);
 }
 
 }  // namespace

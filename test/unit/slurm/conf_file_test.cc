@@ -85,6 +85,25 @@ TEST_CASE("slurm.conf: included files have places of their own", "[slurm]") {
   CHECK(conf.problems[0].what == "cannot read /etc/slurm/gone.conf");
 }
 
+TEST_CASE("slurm.conf: names in an included file are those of its directory", "[slurm]") {
+  const SlurmConf conf = parse("include sub/a.conf\ninclude b.conf\n",
+                               {{"/etc/slurm/sub/a.conf", "include b.conf\ninclude more/c.conf\n"},
+                                {"/etc/slurm/sub/b.conf", "A=1\n"},
+                                {"/etc/slurm/sub/more/c.conf", "C=1\n"},
+                                {"/etc/slurm/b.conf", "B=1\n"}});
+  CHECK(conf.problems.empty());
+  CHECK(conf.place_of("A") == ConfPlace{"/etc/slurm/sub/b.conf", 1});
+  CHECK(conf.place_of("B") == ConfPlace{"/etc/slurm/b.conf", 1});
+  CHECK(conf.place_of("C") == ConfPlace{"/etc/slurm/sub/more/c.conf", 1});
+}
+
+TEST_CASE("slurm.conf: a value may be empty in quotes only", "[slurm]") {
+  const SlurmConf conf = parse("SuspendExcParts=\"\"\n");
+  CHECK(conf.problems.empty());
+  REQUIRE(conf.find("SuspendExcParts") != nullptr);
+  CHECK(conf.get("SuspendExcParts").empty());
+}
+
 TEST_CASE("slurm.conf: a file that includes itself ends", "[slurm]") {
   const SlurmConf conf =
       parse("Include self.conf\n", {{"/etc/slurm/self.conf", "A=1\nInclude self.conf\n"}});
@@ -97,6 +116,8 @@ TEST_CASE("slurm.conf: what is no setting is told with its line", "[slurm]") {
       {"A=1\nResumeRate 0\n", "'ResumeRate' is no Key=Value"},
       {"A=1\nResumeProgram=\"/x\n", "'ResumeProgram=\"/x' is no Key=Value"},
       {"A=1\nB=2 nonsense\n", "'nonsense' is no Key=Value"},
+      {"A=1\nSuspendExcParts=\n", "'SuspendExcParts=' is no Key=Value"},
+      {"A=1\nSuspendExcParts=  # none\n", "'SuspendExcParts=' is no Key=Value"},
   }));
   const SlurmConf conf = parse(text);
   REQUIRE(conf.problems.size() == 1);
