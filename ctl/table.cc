@@ -95,20 +95,16 @@ std::string fit_nodes(const std::string& folded, std::size_t count, std::size_t 
   return cut(beginning(fits), width);
 }
 
-std::vector<std::size_t> share_lines(const std::vector<std::size_t>& wanted, std::size_t room) {
-  constexpr std::size_t kFew = 3;
+std::vector<std::size_t> share_lines(const std::vector<std::vector<std::size_t>>& wanted,
+                                     std::size_t room) {
   std::vector<std::size_t> shares(wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    shares[i] = std::min({wanted[i], kFew, room});
-    room -= shares[i];
-  }
+  room -= std::min(room, wanted.size());
   bool is_given = true;
-  while (room > 0 && is_given) {
+  while (is_given) {
     is_given = false;
-    for (std::size_t i = 0; i < wanted.size() && room > 0; ++i) {
-      if (shares[i] == wanted[i]) continue;
-      ++shares[i];
-      --room;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (shares[i] == wanted[i].size() || wanted[i][shares[i]] > room) continue;
+      room -= wanted[i][shares[i]++];
       is_given = true;
     }
   }

@@ -35,9 +35,10 @@ using Row = std::vector<Cell>;
                                     std::size_t count,
                                     std::size_t width);
 
-/// How many of its lines each part gets of `room`: all if there is room for all, else a few each
-/// and the rest in turns. What comes first is served first.
-[[nodiscard]] std::vector<std::size_t> share_lines(const std::vector<std::size_t>& wanted,
-                                                   std::size_t room);
+/// How many of its entries each part gets, of which `wanted` has the lines. Each part takes a line
+/// for its title; then each, as long as there is room, gets its first entry, and the rest is dealt
+/// out in turns. What comes first is served first.
+[[nodiscard]] std::vector<std::size_t> share_lines(
+    const std::vector<std::vector<std::size_t>>& wanted, std::size_t room);
 
 }  // namespace flex

@@ -299,7 +299,7 @@ def status_fits_a_terminal(scratch):
     screen.process.wait(60)
     lines = screen.read(1).splitlines()
     screen.close()
-    assert len(lines) <= 30 and any("more requests" in line for line in lines), lines
+    assert len(lines) <= 30 and any("REQUESTS: " in line and "of 5000 (--all)" in line for line in lines), lines
     assert "\033[" in screen.text
 
 

@@ -169,8 +169,41 @@ TEST_CASE("status: ten thousand nodes, requests and VMs fit the screen", "[ctl]"
     }));
   }
   const std::string text = text_of(report, 40);
-  CHECK_THAT(text, ContainsSubstring("more requests"));
-  CHECK_THAT(text, ContainsSubstring("more nodesets"));
+  CHECK_THAT(text, ContainsSubstring("of 10002 (--all)"));
+  CHECK_THAT(text, ContainsSubstring("of 202 (--all)"));
+}
+
+TEST_CASE("status: on a small screen each part is seen, or how much of it is not", "[ctl]") {
+  Json json = sample();
+  for (int i = 0; i < 12; ++i) {
+    for (const char* list : {"requests", "vms", "nodesets", "jobs", "actions"})
+      json[list].push_back(json[list][0]);
+  }
+  const SweeperReport report = report_of(json);
+  const std::string small = text_of(report, 23);
+  for (const char* title : {"NODESETS: ", "REQUESTS: ", "WAITING ", "VMS: ", "NODES: ", "LAST A"})
+    CHECK_THAT(small, ContainsSubstring(title));
+  CHECK_THAT(small, ContainsSubstring("j9-bad"));
+  CHECK_THAT(small, ContainsSubstring("2 h left"));
+  CHECK(std::count(small.begin(), small.end(), '\n') >= 20);  // the room is used
+
+  const std::string tiny = text_of(report, 8);
+  CHECK_THAT(tiny, ContainsSubstring("REQUESTS: 14 not shown (--all)"));
+  CHECK_THAT(tiny, ContainsSubstring("LAST ACTIONS: 13 not shown (--all)"));
+}
+
+TEST_CASE("status: without a limit nothing is left out", "[ctl]") {
+  Json json = sample();
+  for (int i = 0; i < 30; ++i) json["actions"].push_back(json["actions"][0]);
+  const SweeperReport report = report_of(json);
+  const std::string text = text_of(report);
+  CHECK(text.find("--all") == std::string::npos);
+  const Utc utc;
+  const std::vector<std::string> trouble(20, "bad");
+  const auto lines = render_status({.report = report, .now = kNow, .trouble = trouble}, kScreen);
+  CHECK(std::count(lines.begin(), lines.end(), "!! bad") == 20);
+  CHECK(render_status({.report = report, .now = kNow, .trouble = trouble, .height = 23},
+                      kScreen)[5] == "!! and 15 more (--all)");
 }
 
 TEST_CASE("status: a frame draws over the one before", "[ctl]") {
