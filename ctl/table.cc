@@ -76,6 +76,19 @@ std::vector<std::string> format_table(const std::vector<Row>& rows, const Termin
   return lines;
 }
 
+std::size_t table_width(const std::vector<Row>& rows) {
+  const std::vector<std::size_t> widths = column_widths(rows);
+  std::size_t widest = 0;
+  for (const Row& row : rows) {
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (!row[i].text.empty()) widest = std::max(widest, before + width_of(row[i].text));
+      before += widths[i] + kGap.size();
+    }
+  }
+  return widest;
+}
+
 std::string fit_nodes(const std::string& folded, std::size_t count, std::size_t width) {
   if (width_of(folded) <= width) return folded;
   const auto nodes = expand_hostlist(folded);

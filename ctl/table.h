@@ -29,6 +29,9 @@ using Row = std::vector<Cell>;
 [[nodiscard]] std::vector<std::string> format_table(const std::vector<Row>& rows,
                                                     const Terminal& terminal);
 
+/// How many columns the widest of these lines would take.
+[[nodiscard]] std::size_t table_width(const std::vector<Row>& rows);
+
 /// A folded list of `count` nodes in at most `width` columns: where it is longer, its beginning and
 /// how many more there are: "a3u-[0-7,9], and 12 more".
 [[nodiscard]] std::string fit_nodes(const std::string& folded,

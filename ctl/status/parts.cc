@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +18,48 @@ namespace {
 /// What a list of nodes may take of a line that says other things, too.
 constexpr std::size_t kMostList = 28;
 constexpr std::size_t kShownActions = 8;
+constexpr std::size_t kEndless = std::numeric_limits<std::size_t>::max();
+
+/// How the lines of a part are laid out.
+struct Layout {
+  /// The list of nodes is last, and what was last is below; times are spans only.
+  bool is_narrow = false;
+  std::size_t list = kMostList;  ///< columns that a list of nodes may take
+};
+
+std::vector<Row> rows_of(const Part& part) {
+  std::vector<Row> rows;
+  rows.reserve(part.entries.size());
+  for (const Entry& entry : part.entries) {
+    rows.push_back(entry.row);
+    rows.back().front().text.insert(0, kIndent);
+  }
+  return rows;
+}
+
+/// Cuts the lists of nodes that are the last cells so that the lines fit.
+void fit_lists(Part& part, std::size_t width) {
+  constexpr std::size_t kLeast = 12;
+  std::vector<Row> rows = rows_of(part);
+  for (Row& row : rows) row.back().text = "x";
+  const std::size_t others = table_width(rows) - 1;
+  const std::size_t room = std::max(width, others + kLeast) - others;
+  for (Entry& entry : part.entries) {
+    std::string& list = entry.row.back().text;
+    if (entry.nodes > 0) list = fit_nodes(list, entry.nodes, room);
+  }
+}
+
+/// The part as it is on a wide terminal if it fits, else as on a narrow one.
+template <class Make>
+Part fitting(const StatusView& view, const Terminal& terminal, const Make& make) {
+  const bool is_whole = view.height == 0;
+  Part wide = make(Layout{.is_narrow = false, .list = is_whole ? kEndless : kMostList});
+  if (table_width(rows_of(wide)) <= terminal.width) return wide;
+  Part narrow = make(Layout{.is_narrow = true, .list = kEndless});
+  if (!is_whole) fit_lists(narrow, terminal.width);
+  return narrow;
+}
 
 /// "18:35:00 (2 h 13 min)"; the span before `now` or after it.
 std::string time_and_span(TimePoint time, TimePoint now) {
@@ -68,21 +111,26 @@ Cell state_of_nodeset(const NodesetReport& nodeset) {
   return {"stopped: " + nodeset.stopped, Colour::Red};
 }
 
-Row nodeset_row(const NodesetReport& nodeset, TimePoint now) {
+Entry nodeset_entry(const NodesetReport& nodeset, TimePoint now, const Layout& layout) {
   std::string nodes = plural(nodeset.nodes, "node");
   if (nodeset.static_nodes > 0) nodes += fmt::format(", {} static", nodeset.static_nodes);
   std::string jobs;
   if (nodeset.jobs_waiting + nodeset.jobs_running > 0)
     jobs = fmt::format("{} waiting, {} running", nodeset.jobs_waiting, nodeset.jobs_running);
-  const std::string ends = nodeset.next_end == TimePoint{}
-                               ? std::string{}
-                               : "first ends " + time_and_span(nodeset.next_end, now);
-  return {{nodeset.name, Colour::Bold},
-          {std::move(nodes)},
-          {plural(nodeset.vms, "VM")},
-          {std::move(jobs), nodeset.jobs_waiting > 0 ? Colour::Yellow : Colour::Plain},
-          {ends},
-          state_of_nodeset(nodeset)};
+  std::string ends;
+  if (nodeset.next_end != TimePoint{})
+    ends = layout.is_narrow ? "first ends in " + span_text(nodeset.next_end - now)
+                            : "first ends " + time_and_span(nodeset.next_end, now);
+  Entry entry{.row = {{nodeset.name, Colour::Bold},
+                      {std::move(nodes)},
+                      {plural(nodeset.vms, "VM")},
+                      {std::move(jobs), nodeset.jobs_waiting > 0 ? Colour::Yellow : Colour::Plain},
+                      {std::move(ends)}}};
+  if (layout.is_narrow)
+    entry.below = state_of_nodeset(nodeset);
+  else
+    entry.row.push_back(state_of_nodeset(nodeset));
+  return entry;
 }
 
 /// Stopped ones first, then those where somebody waits, then as in the file.
@@ -101,26 +149,26 @@ std::vector<const NodesetReport*> by_importance(const std::vector<NodesetReport>
   return sorted;
 }
 
-Part nodesets_part(const StatusView& view) {
+Part nodesets_part(const StatusView& view, const Layout& layout) {
   Part part{.title = "NODESETS"};
   for (const NodesetReport* nodeset : by_importance(view.report.nodesets))
-    part.entries.push_back({.row = nodeset_row(*nodeset, view.now)});
+    part.entries.push_back(nodeset_entry(*nodeset, view.now, layout));
   return part;
 }
 
 /// Which nodes are in which state: what is off is of no interest where it is not asked for.
-Part nodes_part(const StatusView& view, const Terminal& terminal) {
+Part nodes_part(const StatusView& view) {
   Part part{.title = "NODES"};
   const bool is_one = view.report.nodesets.size() == 1;
   for (const NodesetReport* nodeset : by_importance(view.report.nodesets)) {
     for (const NodesByState& state : by_importance(nodeset->states)) {
       if (state.nodes.empty() || (state.word == "powered_down" && !is_one)) continue;
-      constexpr std::size_t kOtherColumns = 40;
-      const std::size_t room = std::max(terminal.width, kOtherColumns + kMostList) - kOtherColumns;
       part.entries.push_back({.row = {{nodeset->name},
                                       {state.word, colour_of_node(state.word)},
                                       {fmt::format("{}", state.count)},
-                                      {fit_nodes(state.nodes, state.count, room)}}});
+                                      {state.nodes}},
+                              .below = {},
+                              .nodes = state.count});
     }
   }
   return part;
@@ -133,11 +181,13 @@ Colour colour_of_request(const RequestReport& request) {
 }
 
 /// What Google says about it, and what will happen to it.
-std::string outlook(const RequestReport& request, TimePoint now) {
+std::string outlook(const RequestReport& request, TimePoint now, const Layout& layout) {
   std::vector<std::string> words;
-  if (!request.reason.empty()) words.push_back(request.reason);
   if (request.estimate != TimePoint{} && request.is_waiting())
     words.push_back("Google estimates " + clock_text(request.estimate, now));
+  if (!request.reason.empty()) words.push_back(request.reason);
+  if (layout.is_narrow && request.attempt > 1)
+    words.push_back(fmt::format("attempt {}", request.attempt));
   if (request.gives_up != TimePoint{})
     words.push_back("gives up at " + clock_text(request.gives_up, now));
   if (request.retry_at != TimePoint{})
@@ -146,7 +196,27 @@ std::string outlook(const RequestReport& request, TimePoint now) {
   return fmt::format("{}", fmt::join(words, "; "));
 }
 
-Part requests_part(const StatusView& view) {
+Entry request_entry(const RequestReport& request, TimePoint now, const Layout& layout) {
+  Entry entry{.row = {{request.name, Colour::Bold},
+                      {request.state, colour_of_request(request)},
+                      {request.job == 0 ? std::string{} : fmt::format("job {}", request.job)},
+                      {fmt::format("{}", request.count)}}};
+  const Cell nodes{fit_nodes(request.nodes, request.count, layout.list)};
+  Cell said{outlook(request, now, layout)};
+  if (layout.is_narrow) {
+    const Cell waits{request.created == TimePoint{} ? "" : span_text(now - request.created)};
+    entry.row.insert(entry.row.end(), {waits, nodes});
+    entry.below = std::move(said);
+    entry.nodes = request.count;
+  } else {
+    const Cell since{"since " + time_and_span(request.created, now)};
+    const Cell attempt{fmt::format("attempt {}", request.attempt)};
+    entry.row.insert(entry.row.end(), {nodes, since, attempt, said});
+  }
+  return entry;
+}
+
+Part requests_part(const StatusView& view, const Layout& layout) {
   std::vector<const RequestReport*> sorted;
   sorted.reserve(view.report.requests.size());
   for (const RequestReport& request : view.report.requests) sorted.push_back(&request);
@@ -158,31 +228,30 @@ Part requests_part(const StatusView& view) {
     return std::pair(rank(*left), left->created) < std::pair(rank(*right), right->created);
   });
   Part part{.title = "REQUESTS"};
-  for (const RequestReport* request : sorted) {
-    part.entries.push_back(
-        {.row = {{request->name, Colour::Bold},
-                 {request->state, colour_of_request(*request)},
-                 {request->job == 0 ? std::string{} : fmt::format("job {}", request->job)},
-                 {fmt::format("{}", request->count)},
-                 {fit_nodes(request->nodes, request->count, kMostList)},
-                 {"since " + time_and_span(request->created, view.now)},
-                 {fmt::format("attempt {}", request->attempt)},
-                 {outlook(*request, view.now)}}});
-  }
+  for (const RequestReport* request : sorted)
+    part.entries.push_back(request_entry(*request, view.now, layout));
   return part;
 }
 
 /// Jobs that wait and have no request: their turn has not come, or they are asked for otherwise.
-Part jobs_part(const StatusView& view) {
+Part jobs_part(const StatusView& view, const Layout& layout) {
   Part part{.title = "WAITING WITHOUT A REQUEST"};
   for (const JobReport& job : view.report.waiting) {
     if (!job.request.empty()) continue;
-    part.entries.push_back({.row = {{fmt::format("job {}", job.id), Colour::Bold},
-                                    {job.user},
-                                    {fmt::format("{}", job.count)},
-                                    {fit_nodes(job.nodes, job.count, kMostList)},
-                                    {"since " + time_and_span(job.since, view.now)},
-                                    {job.note}}});
+    Entry entry{.row = {{fmt::format("job {}", job.id), Colour::Bold},
+                        {job.user},
+                        {fmt::format("{}", job.count)}}};
+    const Cell nodes{fit_nodes(job.nodes, job.count, layout.list)};
+    if (layout.is_narrow) {
+      const Cell waits{job.since == TimePoint{} ? "" : span_text(view.now - job.since)};
+      entry.row.insert(entry.row.end(), {waits, nodes});
+      entry.below = {job.note};
+      entry.nodes = job.count;
+    } else {
+      const Cell since{"since " + time_and_span(job.since, view.now)};
+      entry.row.insert(entry.row.end(), {nodes, since, {job.note}});
+    }
+    part.entries.push_back(std::move(entry));
   }
   return part;
 }
@@ -193,8 +262,26 @@ Colour colour_of_vm(std::string_view status) {
   return status == "booting" ? Colour::Yellow : Colour::Dim;
 }
 
+Entry vm_entry(const VmReport& vm, TimePoint now, const Layout& layout) {
+  constexpr Seconds kSoon{1800};
+  const bool has_end = vm.ends != TimePoint{};
+  const Seconds left = vm.ends - now;
+  const Cell nodes{fit_nodes(vm.nodes, vm.count, layout.list)};
+  const Cell status{vm.status, colour_of_vm(vm.status)};
+  const Cell zone{vm.zone};
+  const Cell lives{has_end ? fmt::format("{} left", span_text(left)) : "no end known",
+                   has_end && left < kSoon ? Colour::Yellow : Colour::Plain};
+  const Cell jobs{vm.jobs.empty() ? std::string("no job")
+                                  : fmt::format("job {}", fmt::join(vm.jobs, ", "))};
+  const Cell count{fmt::format("{}", vm.count)};
+  if (layout.is_narrow)
+    return {.row = {count, status, zone, lives, jobs, nodes}, .below = {}, .nodes = vm.count};
+  const Cell end{has_end ? "ends " + clock_text(vm.ends, now) : std::string{}};
+  return {.row = {count, nodes, status, zone, lives, end, jobs}};
+}
+
 /// Those that end first come first, those without an end last.
-Part vms_part(const StatusView& view) {
+Part vms_part(const StatusView& view, const Layout& layout) {
   std::vector<const VmReport*> sorted;
   sorted.reserve(view.report.vms.size());
   for (const VmReport& vm : view.report.vms) sorted.push_back(&vm);
@@ -205,40 +292,29 @@ Part vms_part(const StatusView& view) {
     return key(*left) < key(*right);
   });
   Part part{.title = "VMS"};
-  for (const VmReport* vm : sorted) {
-    const Seconds left = vm->ends - view.now;
-    constexpr Seconds kSoon{1800};
-    const bool is_soon = vm->ends != TimePoint{} && left < kSoon;
-    part.entries.push_back(
-        {.row = {
-             {fmt::format("{}", vm->count)},
-             {fit_nodes(vm->nodes, vm->count, kMostList)},
-             {vm->status, colour_of_vm(vm->status)},
-             {vm->zone},
-             {vm->ends == TimePoint{} ? std::string("no end known")
-                                      : fmt::format("{} left", span_text(left)),
-              is_soon ? Colour::Yellow : Colour::Plain},
-             {vm->ends == TimePoint{} ? std::string{} : "ends " + clock_text(vm->ends, view.now)},
-             {vm->jobs.empty() ? std::string("no job")
-                               : fmt::format("job {}", fmt::join(vm->jobs, ", "))}}});
-  }
+  for (const VmReport* vm : sorted) part.entries.push_back(vm_entry(*vm, view.now, layout));
   return part;
 }
 
-Part actions_part(const StatusView& view) {
+Part actions_part(const StatusView& view, const Layout& layout) {
   Part part{.title = "LAST ACTIONS", .entries = {}, .most = kShownActions};
   const auto& actions = view.report.actions;
   for (auto it = actions.rbegin(); it != actions.rend(); ++it) {
     const ActionReport& action = *it;
-    const std::string about = !action.nodes.empty()    ? fit_nodes(action.nodes, 0, kMostList)
+    const std::string about = !action.nodes.empty()    ? fit_nodes(action.nodes, 0, layout.list)
                               : !action.target.empty() ? action.target
                               : action.job != 0        ? fmt::format("job {}", action.job)
                                                        : std::string{};
-    part.entries.push_back({.row = {{clock_text(action.when, view.now)},
-                                    {action.rule},
-                                    {action.what},
-                                    {about},
-                                    {action.why, Colour::Dim}}});
+    Entry entry{
+        .row = {{clock_text(action.when, view.now)}, {action.rule}, {action.what}, {about}}};
+    Cell why{action.why, Colour::Dim};
+    if (layout.is_narrow) {
+      entry.below = std::move(why);
+      entry.nodes = action.nodes.empty() ? 0 : 1;
+    } else {
+      entry.row.push_back(std::move(why));
+    }
+    part.entries.push_back(std::move(entry));
   }
   return part;
 }
@@ -250,12 +326,13 @@ std::string plural(std::size_t count, std::string_view one) {
 }
 
 std::vector<Part> parts_of(const StatusView& view, const Terminal& terminal) {
-  std::vector<Part> parts = {nodesets_part(view),
-                             requests_part(view),
-                             jobs_part(view),
-                             vms_part(view),
-                             nodes_part(view, terminal),
-                             actions_part(view)};
+  const auto fit = [&](auto make) {
+    return fitting(view, terminal, [&](const Layout& layout) { return make(view, layout); });
+  };
+  std::vector<Part> parts = {
+      fit(nodesets_part), fit(requests_part), fit(jobs_part), fit(vms_part), nodes_part(view)};
+  if (view.height > 0) fit_lists(parts.back(), terminal.width);
+  parts.push_back(fit(actions_part));
   std::erase_if(parts, [](const Part& part) { return part.entries.empty(); });
   return parts;
 }

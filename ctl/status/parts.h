@@ -16,9 +16,10 @@ namespace flex {
 /// A line of a table, and what is said below it.
 struct Entry {
   Row row{};
-  std::string below{};  ///< may be empty
+  Cell below{};           ///< may be empty
+  std::size_t nodes = 0;  ///< so many are in the list that is the last cell; 0: it is none
 
-  [[nodiscard]] std::size_t lines() const { return below.empty() ? 1 : 2; }
+  [[nodiscard]] std::size_t lines() const { return below.text.empty() ? 1 : 2; }
 };
 
 /// Where there is no room for all entries the first are shown.
@@ -29,7 +30,11 @@ struct Part {
   std::size_t most = std::numeric_limits<std::size_t>::max();
 };
 
-/// Those that have something to show, the most important first.
+/// What stands before each row.
+inline constexpr std::string_view kIndent = "  ";
+
+/// Those that have something to show, the most important first. Where a part does not fit the
+/// terminal's width, what its lines end with is below them.
 [[nodiscard]] std::vector<Part> parts_of(const StatusView& view, const Terminal& terminal);
 
 /// "1 node", "2 nodes".

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace flex {
 
@@ -71,13 +72,14 @@ void add_part(std::vector<std::string>& lines,
   rows.reserve(shown);
   for (std::size_t i = 0; i < shown; ++i) {
     rows.push_back(part.entries[i].row);
-    rows.back().front().text.insert(0, "  ");
+    rows.back().front().text.insert(0, kIndent);
   }
   const std::vector<std::string> table = format_table(rows, terminal);
   for (std::size_t i = 0; i < shown; ++i) {
     lines.push_back(table[i]);
-    const std::string& below = part.entries[i].below;
-    if (!below.empty()) lines.push_back(cut("      " + below, terminal.width));
+    const Cell& below = part.entries[i].below;
+    if (!below.text.empty())
+      lines.push_back(terminal.paint(below.colour, cut("      " + below.text, terminal.width)));
   }
 }
 
@@ -108,13 +110,16 @@ void add_trouble(std::vector<std::string>& lines,
 
 }  // namespace
 
-std::vector<std::string> render_status(const StatusView& view, const Terminal& terminal) {
+std::vector<std::string> render_status(const StatusView& view, const Terminal& screen) {
   constexpr std::size_t kRoomy = 30;
+  const std::vector<Part> parts = parts_of(view, screen);
+  // What is to be whole is not cut: the terminal breaks its lines.
+  Terminal terminal = screen;
+  if (view.height == 0) terminal.width = std::numeric_limits<std::size_t>::max();
   std::vector<std::string> lines;
   add_trouble(lines, view, terminal);
   lines.push_back(terminal.paint(Colour::Bold, cut(headline(view), terminal.width)));
   lines.push_back(cut(sweeper_line(view), terminal.width));
-  const std::vector<Part> parts = parts_of(view, terminal);
   const std::size_t room = view.height - std::min(view.height, lines.size());
   const bool has_gaps = view.height == 0 || view.height >= kRoomy;
   const std::vector<std::size_t> shown = choose(parts, room, has_gaps);

@@ -55,14 +55,16 @@ SweeperReport report_of(const Json& json) {
   return *report;
 }
 
-std::string text_of(const SweeperReport& report, std::size_t height = 0) {
+std::string text_of(const SweeperReport& report, std::size_t height = 0, std::size_t width = 200) {
   const Utc utc;
+  Terminal screen = kScreen;
+  screen.width = width;
   return fmt::format("{}",
                      fmt::join(render_status({.report = report,
                                               .now = kNow,
                                               .trouble = find_trouble(report, kNow),
                                               .height = height},
-                                             kScreen),
+                                             screen),
                                "\n"));
 }
 
@@ -75,7 +77,7 @@ TEST_CASE("status: says what there is to see of nodesets, requests, VMs and jobs
         "sweeper active, last complete look 6 s ago, every 15 s; round 12 took 0.4 s with 5 calls",
         "8 nodes, 1 static  2 VMs  1 waiting, 1 running  first ends 10:00:00 (2 h)",
         "since 07:00:00 (1 h)",
-        "attempt 2  NO_CAPACITY; Go",
+        "attempt 2  Google estimates 09:20:00; NO_CAPACITY; gives up at 10:30:00; none in",
         "2 h left  ends 10:00:00  job 7",
         "job 10  ann  1  b-1  since 07:50:00 (10 min)  waiting for its turn",
         "a  waiting    2  a-[2-3]"})
@@ -171,6 +173,38 @@ TEST_CASE("status: ten thousand nodes, requests and VMs fit the screen", "[ctl]"
   const std::string text = text_of(report, 40);
   CHECK_THAT(text, ContainsSubstring("of 10002 (--all)"));
   CHECK_THAT(text, ContainsSubstring("of 202 (--all)"));
+}
+
+TEST_CASE("status: what Google says is seen on every terminal", "[ctl]") {
+  Json json = sample();
+  json["requests"][0]["name"] = "j12340-k3v9x0q2ab";
+  json["requests"][0]["job"] = 12340;
+  json["requests"][0]["nodes"] = "a3ultra-[0-6,8,10-20,33]";
+  json["requests"][0]["n"] = 20;
+  json["requests"][0]["reason"] = "ZONE_RESOURCE_POOL_EXHAUSTED";
+  const SweeperReport report = report_of(json);
+  for (const std::size_t width : {80, 100, 120}) {
+    const std::string text = text_of(report, 60, width);
+    CAPTURE(width, text);
+    CHECK_THAT(
+        text, ContainsSubstring("\n      Google estimates 09:20:00; ZONE_RESOURCE_POOL_EXHAUSTED"));
+    CHECK_THAT(text, ContainsSubstring("job 12340  20  1 h     a3ultra-[0-6"));
+    CHECK(text.find("attempt 1") == std::string::npos);
+    CHECK(text.find("07:00:00") == std::string::npos);
+  }
+  CHECK_THAT(text_of(report, 60, 76), ContainsSubstring("a3ultra-0, and 19 more"));
+  // Whole lists, on lines as long as it takes.
+  CHECK_THAT(text_of(report, 0, 80), ContainsSubstring("a3ultra-[0-6,8,10-20,33]"));
+  CHECK_THAT(text_of(report, 0, 80), ContainsSubstring("none in the zone"));
+}
+
+TEST_CASE("status: on a narrow screen a nodeset's states and an action's why are below it",
+          "[ctl]") {
+  const std::string text = text_of(report_of(sample()), 60, 70);
+  CHECK_THAT(text, ContainsSubstring("first ends in 2 h\n      2 waiting, 2 allocated, 4 powe"));
+  CHECK_THAT(text_of(report_of(sample()), 60, 60),
+             ContainsSubstring("2  up  us-central1-a  2 h left  job 7  a-[0-1]"));
+  CHECK_THAT(text, ContainsSubstring("NO_CAPACITY; attempt 2; g"));
 }
 
 TEST_CASE("status: on a small screen each part is seen, or how much of it is not", "[ctl]") {
