@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -21,6 +22,7 @@ namespace flex {
 namespace {
 
 constexpr std::size_t kWholeLines = 10'000'000;
+constexpr std::size_t kLeastHeight = 4;
 
 struct StatusCommand {
   std::vector<std::string> nodesets{};
@@ -79,14 +81,14 @@ std::string to_json(const Shown& picture, const StatusCommand& command) {
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::vector<std::string> to_lines(const Shown& picture,
-                                  const StatusCommand& command,
-                                  const Terminal& terminal,
-                                  std::size_t height) {
+/// One line of a terminal is the prompt's. What reads a pipe wants whole lines.
+std::vector<std::string> to_lines(const Shown& picture, Terminal terminal, bool is_all) {
+  if (!terminal.is_terminal) terminal.width = kWholeLines;
+  const bool is_whole = is_all || !terminal.is_terminal;
   return render_status({.report = picture.report,
                         .now = wall_clock(),
                         .trouble = picture.trouble,
-                        .height = command.is_all ? 0 : height},
+                        .height = is_whole ? 0 : std::max(terminal.height, kLeastHeight) - 1},
                        terminal);
 }
 
@@ -96,11 +98,7 @@ int show_once(StatusSource& source, const StatusCommand& command) {
   if (command.is_json) {
     std::cout << to_json(*picture, command) << std::flush;
   } else {
-    Terminal terminal = standard_output();
-    // What reads a pipe wants whole lines; on a terminal one line is the prompt's.
-    if (!terminal.is_terminal) terminal.width = kWholeLines;
-    const std::size_t height = terminal.is_terminal ? terminal.height - 1 : 0;
-    for (const std::string& line : to_lines(*picture, command, terminal, height))
+    for (const std::string& line : to_lines(*picture, standard_output(), command.is_all))
       std::cout << line << '\n';
     std::cout << std::flush;
     if (picture->source.from == "file" && is_stale(picture->report, wall_clock()))
@@ -118,8 +116,7 @@ int keep_showing(StatusSource& source, const StatusCommand& command) {
                const auto picture = look_at(source, command);
                // It may come back: a sweeper that is started again, a slurmctld that is.
                if (!picture) return {terminal.paint(Colour::Red, "!! " + picture.error().what)};
-               return to_lines(
-                   *picture, command, terminal, terminal.is_terminal ? terminal.height - 1 : 0);
+               return to_lines(*picture, terminal, false);
              }});
   return kExitOk;
 }

@@ -68,6 +68,18 @@ std::string time_and_span(TimePoint time, TimePoint now) {
   return fmt::format("{} ({})", clock_text(time, now), span_text(span));
 }
 
+/// "12 more VMs are not listed"; empty if there are none.
+std::string unlisted_text(const SweeperReport& report, std::size_t omitted, std::string_view one) {
+  if (omitted == 0) return {};
+  return fmt::format("{} more {}{}{} not listed",
+                     omitted,
+                     one,
+                     omitted == 1 ? "" : "s",
+                     report.is_part ? " of all nodesets are"
+                     : omitted == 1 ? " is"
+                                    : " are");
+}
+
 /// The states of a node in the order in which one looks for them.
 std::size_t rank_of(std::string_view word) {
   static constexpr std::array<std::string_view, 9> kOrder = {"unknown",
@@ -106,9 +118,9 @@ std::string states_text(const NodesetReport& nodeset) {
 }
 
 Cell state_of_nodeset(const NodesetReport& nodeset) {
-  if (nodeset.stopped.empty()) return {states_text(nodeset)};
-  if (nodeset.is_paused()) return {nodeset.stopped, Colour::Yellow};
-  return {"stopped: " + nodeset.stopped, Colour::Red};
+  if (!nodeset.stopped.empty()) return {"stopped: " + nodeset.stopped, Colour::Red};
+  if (!nodeset.paused.empty()) return {nodeset.paused, Colour::Yellow};
+  return {states_text(nodeset)};
 }
 
 Entry nodeset_entry(const NodesetReport& nodeset, TimePoint now, const Layout& layout) {
@@ -139,7 +151,8 @@ std::vector<const NodesetReport*> by_importance(const std::vector<NodesetReport>
   sorted.reserve(nodesets.size());
   for (const NodesetReport& nodeset : nodesets) sorted.push_back(&nodeset);
   const auto rank = [](const NodesetReport& nodeset) {
-    if (!nodeset.stopped.empty()) return nodeset.is_paused() ? 1 : 0;
+    if (!nodeset.stopped.empty()) return 0;
+    if (!nodeset.paused.empty()) return 1;
     if (nodeset.jobs_waiting > 0) return 2;
     return nodeset.vms > 0 ? 3 : 4;
   };
@@ -227,7 +240,8 @@ Part requests_part(const StatusView& view, const Layout& layout) {
   std::stable_sort(sorted.begin(), sorted.end(), [&](const auto* left, const auto* right) {
     return std::pair(rank(*left), left->created) < std::pair(rank(*right), right->created);
   });
-  Part part{.title = "REQUESTS"};
+  Part part{.title = "REQUESTS",
+            .unlisted = unlisted_text(view.report, view.report.requests_omitted, "request")};
   for (const RequestReport* request : sorted)
     part.entries.push_back(request_entry(*request, view.now, layout));
   return part;
@@ -235,7 +249,8 @@ Part requests_part(const StatusView& view, const Layout& layout) {
 
 /// Jobs that wait and have no request: their turn has not come, or they are asked for otherwise.
 Part jobs_part(const StatusView& view, const Layout& layout) {
-  Part part{.title = "WAITING WITHOUT A REQUEST"};
+  Part part{.title = "WAITING WITHOUT A REQUEST",
+            .unlisted = unlisted_text(view.report, view.report.waiting_omitted, "job")};
   for (const JobReport& job : view.report.waiting) {
     if (!job.request.empty()) continue;
     Entry entry{.row = {{fmt::format("job {}", job.id), Colour::Bold},
@@ -256,10 +271,41 @@ Part jobs_part(const StatusView& view, const Layout& layout) {
   return part;
 }
 
+/// What is asked for again, and when.
+Part retries_part(const StatusView& view, const Layout& layout) {
+  Part part{.title = "RETRIES"};
+  for (const RetryReport& retry : view.report.retries) {
+    const Cell count{fmt::format("{}", retry.count)};
+    const Cell nodes{fit_nodes(retry.nodes, retry.count, layout.list)};
+    const bool is_due = retry.next <= view.now;
+    const Cell next{is_due             ? std::string("next try is due")
+                    : layout.is_narrow ? "next try in " + span_text(retry.next - view.now)
+                                       : "next try " + time_and_span(retry.next, view.now),
+                    Colour::Yellow};
+    const Cell failures{fmt::format("{} failed", retry.failures)};
+    if (layout.is_narrow)
+      part.entries.push_back(
+          {.row = {count, next, failures, nodes}, .below = {retry.why}, .nodes = retry.count});
+    else
+      part.entries.push_back({.row = {count, nodes, next, failures, {retry.why}}});
+  }
+  return part;
+}
+
 Colour colour_of_vm(std::string_view status) {
   if (status == "dead") return Colour::Red;
   if (status == "up") return Colour::Green;
   return status == "booting" ? Colour::Yellow : Colour::Dim;
+}
+
+/// The first so many of the jobs on it, and how many more there are.
+std::string jobs_text(const VmReport& vm, std::size_t most) {
+  if (vm.jobs_count == 0) return "no job";
+  const std::size_t shown = std::min(vm.jobs.size(), most);
+  const auto end = vm.jobs.begin() + static_cast<std::ptrdiff_t>(shown);
+  std::string text = fmt::format("job {}", fmt::join(vm.jobs.begin(), end, ", "));
+  if (shown < vm.jobs_count) text += fmt::format(" and {} more", vm.jobs_count - shown);
+  return text;
 }
 
 Entry vm_entry(const VmReport& vm, TimePoint now, const Layout& layout) {
@@ -271,8 +317,7 @@ Entry vm_entry(const VmReport& vm, TimePoint now, const Layout& layout) {
   const Cell zone{vm.zone};
   const Cell lives{has_end ? fmt::format("{} left", span_text(left)) : "no end known",
                    has_end && left < kSoon ? Colour::Yellow : Colour::Plain};
-  const Cell jobs{vm.jobs.empty() ? std::string("no job")
-                                  : fmt::format("job {}", fmt::join(vm.jobs, ", "))};
+  const Cell jobs{jobs_text(vm, layout.is_narrow ? 2 : kEndless)};
   const Cell count{fmt::format("{}", vm.count)};
   if (layout.is_narrow)
     return {.row = {count, status, zone, lives, jobs, nodes}, .below = {}, .nodes = vm.count};
@@ -291,13 +336,13 @@ Part vms_part(const StatusView& view, const Layout& layout) {
     };
     return key(*left) < key(*right);
   });
-  Part part{.title = "VMS"};
+  Part part{.title = "VMS", .unlisted = unlisted_text(view.report, view.report.vms_omitted, "VM")};
   for (const VmReport* vm : sorted) part.entries.push_back(vm_entry(*vm, view.now, layout));
   return part;
 }
 
 Part actions_part(const StatusView& view, const Layout& layout) {
-  Part part{.title = "LAST ACTIONS", .entries = {}, .most = kShownActions};
+  Part part{.title = "LAST ACTIONS", .most = kShownActions};
   const auto& actions = view.report.actions;
   for (auto it = actions.rbegin(); it != actions.rend(); ++it) {
     const ActionReport& action = *it;
@@ -329,11 +374,16 @@ std::vector<Part> parts_of(const StatusView& view, const Terminal& terminal) {
   const auto fit = [&](auto make) {
     return fitting(view, terminal, [&](const Layout& layout) { return make(view, layout); });
   };
-  std::vector<Part> parts = {
-      fit(nodesets_part), fit(requests_part), fit(jobs_part), fit(vms_part), nodes_part(view)};
+  std::vector<Part> parts = {fit(nodesets_part),
+                             fit(requests_part),
+                             fit(jobs_part),
+                             fit(retries_part),
+                             fit(vms_part),
+                             nodes_part(view)};
   if (view.height > 0) fit_lists(parts.back(), terminal.width);
   parts.push_back(fit(actions_part));
-  std::erase_if(parts, [](const Part& part) { return part.entries.empty(); });
+  std::erase_if(parts,
+                [](const Part& part) { return part.entries.empty() && part.unlisted.empty(); });
   return parts;
 }
 

@@ -26,6 +26,7 @@ struct Entry {
 struct Part {
   std::string title{};
   std::vector<Entry> entries{};
+  std::string unlisted{};  ///< what there is of it that the sweeper has not listed; may be empty
   /// No more of them than this on a screen, however much room there is.
   std::size_t most = std::numeric_limits<std::size_t>::max();
 };

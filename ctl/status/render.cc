@@ -5,6 +5,7 @@
 #include "ctl/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -27,14 +28,15 @@ std::string headline(const StatusView& view) {
       std::count_if(report.requests.begin(), report.requests.end(), [](const auto& request) {
         return request.is_waiting();
       }));
-  return fmt::format("{} in {}: {} in {}, {}, {}, {} waiting",
-                     report.cluster,
-                     report.region,
-                     plural(nodes, "node"),
-                     plural(report.nodesets.size(), "nodeset"),
-                     plural(vms, "VM"),
-                     plural(queued, "request") + " queued",
-                     plural(waiting, "job"));
+  return fmt::format(
+      "{} in {}: {} in {}, {}, {}, {} waiting",
+      report.cluster,
+      report.region,
+      plural(nodes, "node"),
+      plural(report.nodesets.size(), "nodeset"),
+      plural(vms, "VM"),
+      (report.requests_omitted > 0 ? "at least " : "") + plural(queued, "request") + " queued",
+      plural(waiting, "job"));
 }
 
 std::string sweeper_line(const StatusView& view) {
@@ -47,6 +49,8 @@ std::string sweeper_line(const StatusView& view) {
   if (report.state == "passive") line += fmt::format(" ({})", report.why);
   if (report.last_complete != TimePoint{})
     line += fmt::format(", last complete look {} ago", span_text(view.now - report.last_complete));
+  if (report.postponed > 0)
+    line += fmt::format(", {} put off to its next rounds", plural(report.postponed, "action"));
   return line + fmt::format(", every {}; round {} took {:.1f} s with {}; pid {}",
                             span_text(report.interval),
                             report.round,
@@ -58,9 +62,13 @@ std::string sweeper_line(const StatusView& view) {
 /// Its title, and how many of its entries are not below it.
 std::string title_of(const Part& part, std::size_t shown) {
   const std::size_t all = part.entries.size();
-  if (shown == 0) return fmt::format("{}: {} not shown (--all)", part.title, all);
-  if (shown < all) return fmt::format("{}: {} of {} (--all)", part.title, shown, all);
-  return part.title;
+  std::vector<std::string> words;
+  if (shown == 0 && all > 0)
+    words.push_back(fmt::format("{} not shown (--all)", all));
+  else if (shown < all)
+    words.push_back(fmt::format("{} of {} (--all)", shown, all));
+  if (!part.unlisted.empty()) words.push_back(part.unlisted);
+  return words.empty() ? part.title : fmt::format("{}: {}", part.title, fmt::join(words, ", "));
 }
 
 void add_part(std::vector<std::string>& lines,

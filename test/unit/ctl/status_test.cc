@@ -147,6 +147,27 @@ TEST_CASE("status: trouble is what somebody must see to", "[ctl]") {
     CHECK_THAT(trouble[0], ContainsSubstring("flexctl resume a"));
     CHECK_THAT(text_of(report_of(json)), ContainsSubstring("paused by ann"));
   }
+  SECTION("actions that fail: the looks are all well") {
+    json["last_round"]["failed"] = 3;
+    const auto trouble = find_trouble(report_of(json), kNow);
+    REQUIRE(trouble.size() == 1);
+    CHECK_THAT(trouble[0], ContainsSubstring("3 of the sweeper's last actions failed"));
+  }
+  SECTION("a node that was repaired in vain, but not one that is being repaired") {
+    json["repairs"] = Json::parse(R"([
+      {"node": "a-3", "count": 3, "reason": "gpu lost", "given_up": true},
+      {"node": "a-4", "count": 1, "reason": "gpu lost", "given_up": false}])");
+    const auto trouble = find_trouble(report_of(json), kNow);
+    REQUIRE(trouble.size() == 1);
+    CHECK_THAT(trouble[0], ContainsSubstring("node a-3 stays drained"));
+    CHECK_THAT(trouble[0], ContainsSubstring("gpu lost"));
+    CHECK(find_trouble(only_of(report_of(json), {"b"}), kNow).empty());
+  }
+  SECTION("a nodeset that is stopped and paused as well") {
+    json["nodesets"][0]["stopped"] = "3 boots in a row failed";
+    json["nodesets"][0]["paused"] = "paused by ann";
+    CHECK(find_trouble(report_of(json), kNow).size() == 1);
+  }
   SECTION("something left behind") {
     json["leaks"] = {{{"kind", "vm"}, {"target", "a-9"}, {"why", "no node"}}};
     CHECK(find_trouble(report_of(json), kNow).size() == 1);
@@ -224,6 +245,41 @@ TEST_CASE("status: on a small screen each part is seen, or how much of it is not
   const std::string tiny = text_of(report, 8);
   CHECK_THAT(tiny, ContainsSubstring("REQUESTS: 14 not shown (--all)"));
   CHECK_THAT(tiny, ContainsSubstring("LAST ACTIONS: 13 not shown (--all)"));
+}
+
+TEST_CASE("status: what is asked for again is told with its time and why", "[ctl]") {
+  Json json = sample();
+  json["retries"] = Json::parse(R"([{"nodes": "a-[5-6]", "n": 2, "attempts": 2, "refusals": 1,
+      "next": "2027-01-15T08:05:00Z", "why": "HTTP status 403: no permission"}])");
+  json["last_round"]["postponed"] = 7;
+  const SweeperReport report = report_of(json);
+  CHECK_THAT(text_of(report),
+             ContainsSubstring("2  a-[5-6]  next try 08:05:00 (5 min)  3 failed  HTTP status 403"));
+  CHECK_THAT(text_of(report, 60, 60),
+             ContainsSubstring("2  next try in 5 min  3 failed  a-[5-6]\n      HTTP status 403"));
+  CHECK_THAT(text_of(report), ContainsSubstring(", 7 actions put off to its next rounds"));
+  CHECK_THAT(text_of(only_of(report, {"a"})), ContainsSubstring("RETRIES"));
+  CHECK(text_of(only_of(report, {"b"})).find("RETRIES") == std::string::npos);
+}
+
+TEST_CASE("status: what the sweeper has not listed is told", "[ctl]") {
+  Json json = sample();
+  json["requests_omitted"] = 150;
+  json["vms_omitted"] = 1;
+  json["jobs_omitted"] = 20;
+  json["vms"][0]["jobs_n"] = 17;
+  const std::string text = text_of(report_of(json));
+  for (const char* part : {"REQUESTS: 150 more requests are not listed",
+                           "VMS: 1 more VM is not listed",
+                           "WAITING WITHOUT A REQUEST: 20 more jobs are not listed",
+                           "at least 1 request queued",
+                           "job 7 and 16 more"})
+    CHECK_THAT(text, ContainsSubstring(part));
+  CHECK_THAT(text_of(only_of(report_of(json), {"a"})),
+             ContainsSubstring("150 more requests of all nodesets are not listed"));
+  // Those that wait are listed first: what is left out are then others.
+  json["jobs"].push_back({{"id", 11}, {"state", "running"}});
+  CHECK(text_of(report_of(json)).find("20 more jobs") == std::string::npos);
 }
 
 TEST_CASE("status: without a limit nothing is left out", "[ctl]") {
