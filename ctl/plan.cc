@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // flexctl plan: what would be asked of Google for a job or for nodes. It only reads.
 #include "ctl/command.h"
+#include "ctl/known.h"
 #include "ctl/plan_text.h"
 #include "ctl/setup.h"
 #include "lib/core/duration.h"
-#include "lib/fleet/pause.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
@@ -102,15 +102,14 @@ void add_notes(Setup& setup, const FleetView& fleet, PlanStory& story) {
                     "sweeper asks when there is room",
                     active,
                     most));
-  const auto pauses = state_dir ? load_pauses(*state_dir) : Result<Pauses>{Pauses{}};
-  if (!pauses) return;
+  const Known known = state_dir ? read_known(*state_dir) : Known{};
   for (const std::string& nodeset : nodesets) {
-    const auto paused = pauses->find(nodeset);
-    if (paused != pauses->end())
+    const std::string stopped = stopped_text(known.memory, nodeset);
+    if (!stopped.empty())
       story.notes.push_back(
-          fmt::format("nodeset {} is {}: nothing is asked for until flexctl resume {}",
+          fmt::format("nodeset {} {}; nothing is asked for until flexctl resume {}",
                       nodeset,
-                      paused->second.why(),
+                      stopped,
                       nodeset));
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // How it stands with a job, a node or a request, and what comes next.
 #include "ctl/explain/story.h"
+#include "ctl/known.h"
 #include "ctl/terminal.h"
 #include "lib/core/duration.h"
 #include "lib/fleet/groups.h"
@@ -188,9 +189,11 @@ class Standing {
   /// No VM, and nothing in Google's queue.
   [[nodiscard]] std::string not_asked(const NodePicture& node) const {
     const std::string& nodeset = facts_.config.nodesets[node.nodeset].name;
-    if (const auto stopped = facts_.memory.stopped.find(nodeset);
-        stopped != facts_.memory.stopped.end())
-      return fmt::format("Nodeset {} is stopped: {}.", nodeset, stopped->second.why);
+    if (const std::string stopped = stopped_text(facts_.memory, nodeset); !stopped.empty())
+      return fmt::format("Nodeset {} {}; nothing is asked for until flexctl resume {}.",
+                         nodeset,
+                         stopped,
+                         nodeset);
     const RetryState* const retry = find_retry(node);
     if (retry != nullptr && retry->next > now_)
       return fmt::format("The next attempt is at {}, after {} failed; the last with: {}.",
