@@ -42,7 +42,8 @@ std::string headline(const StatusView& view) {
 std::string sweeper_line(const StatusView& view) {
   const SweeperReport& report = view.report;
   if (report.state == "live")
-    return fmt::format("looked just now, with {} in {:.1f} s",
+    return fmt::format("{}looked just now, with {} in {:.1f} s",
+                       report.why.empty() ? "" : report.why + "; ",
                        plural(report.calls, "call"),
                        static_cast<double>(report.took.count()) / 1000);
   std::string line = fmt::format("sweeper {}", report.state);

@@ -261,8 +261,12 @@ SweeperReport only_of(SweeperReport report, const std::vector<std::string>& node
 bool is_stale(const SweeperReport& report, TimePoint now) {
   // After failed looks it waits up to eight times as long; and a look may take its time.
   constexpr Seconds kLook{120};
+  // Where it is passive it may look at who is in charge every five minutes only.
+  constexpr Seconds kPassive{300};
+  const Seconds interval =
+      report.state == "passive" ? std::max(report.interval, kPassive) : report.interval;
   const int pauses = report.failures_in_a_row > 0 ? 9 : 3;
-  return now - report.written > kLook + pauses * report.interval;
+  return now - report.written > kLook + pauses * interval;
 }
 
 namespace {

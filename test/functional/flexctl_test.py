@@ -257,6 +257,15 @@ def status_asks_the_sweeper_s_port_where_its_file_is_not_for_us(scratch):
         server.shutdown()
 
 
+@in_scratch
+def status_does_not_take_a_passive_sweeper_for_an_empty_cluster(scratch):
+    config = site(scratch, age=400, state="passive", why="slurmctld is in charge on ctl2", nodesets=[], requests=[],
+                  vms=[])[1]
+    done = flexctl("--config", config, "status")
+    assert done.returncode == 1 and "!! this host's sweeper is passive: slurmctld is in charge on ctl2" in done.stdout
+    assert "has said nothing" not in done.stdout, done.stdout
+
+
 class Screen:
     """A program on a terminal of its own."""
 
@@ -455,6 +464,7 @@ TESTS = [
     status_says_loudly_what_is_wrong_and_fails,
     status_of_some_nodesets_and_as_json,
     status_asks_the_sweeper_s_port_where_its_file_is_not_for_us,
+    status_does_not_take_a_passive_sweeper_for_an_empty_cluster,
     status_fits_a_terminal,
     watch_draws_in_place_and_gives_the_screen_back,
     slurm_conf_follows_the_release_and_needs_no_slurm,

@@ -127,6 +127,11 @@ TEST_CASE("status: trouble is what somebody must see to", "[ctl]") {
     CHECK_THAT(trouble[0], ContainsSubstring("has said nothing for 10 min"));
     CHECK_THAT(trouble[0], ContainsSubstring("systemctl status flex-sweeper"));
   }
+  SECTION("one that is passive says something every five minutes only") {
+    json["state"] = "passive";
+    CHECK(find_trouble(report_of(json), kNow + Seconds{900}).empty());
+    CHECK(find_trouble(report_of(json), kNow + Seconds{1200}).size() == 1);
+  }
   SECTION("one that was stopped, at once") {
     json["state"] = "stopped";
     REQUIRE(find_trouble(report_of(json), kNow).size() == 1);
