@@ -82,22 +82,23 @@ std::string unlisted_text(const SweeperReport& report, std::size_t omitted, std:
 
 /// The states of a node in the order in which one looks for them.
 std::size_t rank_of(std::string_view word) {
-  static constexpr std::array<std::string_view, 9> kOrder = {"unknown",
-                                                             "down",
-                                                             "drained",
-                                                             "waiting",
-                                                             "booting",
-                                                             "allocated",
-                                                             "idle",
-                                                             "powering_down",
-                                                             "powered_down"};
+  static constexpr std::array<std::string_view, 10> kOrder = {"unknown",
+                                                              "down",
+                                                              "drained",
+                                                              "draining",
+                                                              "waiting",
+                                                              "booting",
+                                                              "allocated",
+                                                              "idle",
+                                                              "powering_down",
+                                                              "powered_down"};
   return static_cast<std::size_t>(
       std::distance(kOrder.begin(), std::find(kOrder.begin(), kOrder.end(), word)));
 }
 
 Colour colour_of_node(std::string_view word) {
   if (word == "down" || word == "unknown") return Colour::Red;
-  if (word == "waiting" || word == "booting" || word == "drained") return Colour::Yellow;
+  if (word == "waiting" || word == "booting" || word.starts_with("drain")) return Colour::Yellow;
   if (word == "allocated" || word == "idle") return Colour::Green;
   return Colour::Dim;
 }

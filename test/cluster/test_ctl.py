@@ -226,6 +226,8 @@ def test_pause_drains_and_holds_over_a_restart_without_memory(ctl):
     assert ctl.now.queued("rest-0") == waits, "what waits stays"
     assert ctl.now.state(job) == "PENDING"
     assert "paused by" in ctl("status", "rest")
+    nodeset, = ctl.json("status", "rest")["nodesets"]
+    assert nodeset["nodes_by_state"]["drained"] == "rest-[1-2]" and "idle" not in nodeset["states"], nodeset
     event, = ctl.history("pause")
     assert event["nodeset"] == "rest" and "new image" in event["why"]
     ctl.cluster.scancel(job)
