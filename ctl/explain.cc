@@ -118,7 +118,7 @@ int run_explain(const ExplainCommand& command, const Options& options) {
   const Gathered found = gather(*setup);
   const Facts facts = found.facts(setup->config);
   const auto fail = [&](const std::string& what) {
-    for (const std::string& note : found.notes) complain(printable(note), kExitFailed);
+    for (const std::string& note : found.notes) complain(note, kExitFailed);
     return complain(what, kExitFailed);
   };
   const auto subject = find_subject(command.subject, found.events, facts);

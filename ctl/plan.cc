@@ -4,6 +4,7 @@
 #include "ctl/known.h"
 #include "ctl/plan_text.h"
 #include "ctl/setup.h"
+#include "ctl/terminal.h"
 #include "lib/core/duration.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
@@ -135,7 +136,7 @@ int run_plan(const PlanCommand& command, const Options& options) {
   if (command.is_json)
     std::cout << plan_json(story);
   else
-    for (const std::string& line : plan_lines(story)) std::cout << line << '\n';
+    for (const std::string& line : plan_lines(story)) std::cout << printable(line) << '\n';
   std::cout << std::flush;
   return has_refusals(story) ? kExitFailed : kExitOk;
 }

@@ -58,7 +58,7 @@ Result<std::string> state_dir_of(Setup& setup) {
 }
 
 int complain(std::string_view what, int code) {
-  std::cerr << "flexctl: " << what << '\n';
+  std::cerr << "flexctl: " << printable(what) << '\n';
   return code;
 }
 

@@ -2,6 +2,7 @@
 // flexctl sweep --once: one round of the sweeper, in this process.
 #include "ctl/command.h"
 #include "ctl/setup.h"
+#include "ctl/terminal.h"
 #include "lib/core/state_file.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
@@ -60,7 +61,7 @@ void print(const SweepCommand& command, const std::vector<Action>& actions, bool
               << '\n';
   } else {
     for (const Action& action : actions)
-      std::cout << (command.is_dry_run ? "would: " : "") << to_line(action) << '\n';
+      std::cout << (command.is_dry_run ? "would: " : "") << printable(to_line(action)) << '\n';
     if (actions.empty() && is_ok) std::cout << "Nothing to do: all is as it should be\n";
   }
   std::cout << std::flush;

@@ -219,6 +219,8 @@ def status_of_some_nodesets_and_as_json(scratch):
     assert report["requests"] == [] and report["trouble"] == [] and report["source"]["from"] == "file"
     done = flexctl(*words, "status", "fwe")
     assert done.returncode == 2 and "no nodeset 'fwe'" in done.stderr and "big, few" in done.stderr
+    done = flexctl(*words, "plan", "--nodes", "few-0", "--time", "\u009b2J\u202e")
+    assert done.returncode == 2 and "--time" in done.stderr and not {"\u009b", "\u202e"} & set(done.stderr), done.stderr
     assert flexctl(*words, "status", "--json", "--watch").returncode == 2
     assert flexctl(*words, "status", "--watch=0").returncode == 2
 
