@@ -8,6 +8,7 @@
 #include <array>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -210,13 +211,28 @@ std::string outlook(const RequestReport& request, TimePoint now, const Layout& l
   return fmt::format("{}", fmt::join(words, "; "));
 }
 
-Entry request_entry(const RequestReport& request, TimePoint now, const Layout& layout) {
+/// Names that more than one request has, each in a group of its own.
+std::set<std::string> shared_names(const std::vector<RequestReport>& requests) {
+  std::set<std::string> seen;
+  std::set<std::string> shared;
+  for (const RequestReport& request : requests) {
+    if (!seen.insert(request.name).second) shared.insert(request.name);
+  }
+  return shared;
+}
+
+Entry request_entry(const RequestReport& request,
+                    bool is_shared,
+                    TimePoint now,
+                    const Layout& layout) {
   Entry entry{.row = {{request.name, Colour::Bold},
                       {request.state, colour_of_request(request)},
                       {request.job == 0 ? std::string{} : fmt::format("job {}", request.job)},
                       {fmt::format("{}", request.count)}}};
   const Cell nodes{fit_nodes(request.nodes, request.count, layout.list)};
   Cell said{outlook(request, now, layout)};
+  if (is_shared)
+    said.text = fmt::format("in {}{}{}", request.group, said.text.empty() ? "" : "; ", said.text);
   if (layout.is_narrow) {
     const Cell waits{request.created == TimePoint{} ? "" : span_text(now - request.created)};
     entry.row.insert(entry.row.end(), {waits, nodes});
@@ -243,8 +259,10 @@ Part requests_part(const StatusView& view, const Layout& layout) {
   });
   Part part{.title = "REQUESTS",
             .unlisted = unlisted_text(view.report, view.report.requests_omitted, "request")};
+  const std::set<std::string> shared = shared_names(view.report.requests);
   for (const RequestReport* request : sorted)
-    part.entries.push_back(request_entry(*request, view.now, layout));
+    part.entries.push_back(
+        request_entry(*request, shared.contains(request->name), view.now, layout));
   return part;
 }
 

@@ -29,12 +29,13 @@ std::string headline(const StatusView& view) {
         return request.is_waiting();
       }));
   return fmt::format(
-      "{} in {}: {} in {}, {}, {}, {} waiting",
+      "{} in {}: {} in {}, {}, {}, {}, {} waiting",
       report.cluster,
       report.region,
       plural(nodes, "node"),
       plural(report.nodesets.size(), "nodeset"),
       plural(vms, "VM"),
+      plural(report.groups, "group"),
       (report.requests_omitted > 0 ? "at least " : "") + plural(queued, "request") + " queued",
       plural(waiting, "job"));
 }

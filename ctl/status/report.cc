@@ -226,6 +226,7 @@ Result<SweeperReport> parse_report(std::string_view text) {
   report.why = at.text("why");
   report.pid = at.number("pid");
   report.round = at.number("round");
+  report.groups = at.number("groups");
   report.interval = Seconds{at.number("interval_seconds")};
   report.last_complete = at.time("last_complete_round");
   report.written = std::max({at.time("now"), round.time("started"), report.last_complete});

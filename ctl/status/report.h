@@ -115,6 +115,7 @@ struct SweeperReport {
   std::string why{};
   std::uint64_t pid = 0;
   std::uint64_t round = 0;
+  std::size_t groups = 0;
   Seconds interval{};
   TimePoint written{};        ///< when the report was made
   TimePoint last_complete{};  ///< the last complete look

@@ -194,7 +194,7 @@ def status_is_whole_lines_in_a_pipe_without_colours(scratch):
     done = flexctl(*site(scratch), "status")
     assert done.returncode == 0, done.stdout[:300] + done.stderr
     assert "\033" not in done.stdout and "…" not in done.stdout
-    assert "10004 nodes in 2 nodesets, 5000 VMs, 5000 requests queued, 9 jobs waiting" in done.stdout
+    assert "10004 nodes in 2 nodesets, 5000 VMs, 0 groups, 5000 requests queued, 9 jobs waiting" in done.stdout
     assert done.stdout.count("ACCEPTED") == NODES // 2 and f",{NODES - 1}]" in done.stdout
 
 

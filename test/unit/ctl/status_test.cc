@@ -26,7 +26,7 @@ const Terminal kScreen{.is_terminal = true, .has_colour = false, .width = 100, .
 Json sample() {
   return Json::parse(R"({
     "cluster": "hpc", "region": "us-central1", "pid": 47, "state": "active", "why": "",
-    "interval_seconds": 15, "round": 12, "now": "2027-01-15T07:59:55Z",
+    "interval_seconds": 15, "round": 12, "groups": 3, "now": "2027-01-15T07:59:55Z",
     "last_complete_round": "2027-01-15T07:59:54Z", "failures_in_a_row": 0,
     "last_round": {"started": "2027-01-15T07:59:54Z", "milliseconds": 412, "calls": 5},
     "nodesets": [
@@ -73,7 +73,8 @@ std::string text_of(const SweeperReport& report, std::size_t height = 0, std::si
 TEST_CASE("status: says what there is to see of nodesets, requests, VMs and jobs", "[ctl]") {
   const std::string text = text_of(report_of(sample()));
   for (const char* part :
-       {"hpc in us-central1: 10 nodes in 2 nodesets, 2 VMs, 1 request queued, 1 job waiting",
+       {"hpc in us-central1: 10 nodes in 2 nodesets, 2 VMs, 3 groups, 1 request queued, 1 job "
+        "waiting",
         "sweeper active, last complete look 6 s ago, every 15 s; round 12 took 0.4 s with 5 calls",
         "8 nodes, 1 static  2 VMs  1 waiting, 1 running  first ends 10:00:00 (2 h)",
         "since 07:00:00 (1 h)",
@@ -222,6 +223,16 @@ TEST_CASE("status: what Google says is seen on every terminal", "[ctl]") {
   // Whole lists, on lines as long as it takes.
   CHECK_THAT(text_of(report, 0, 80), ContainsSubstring("a3ultra-[0-6,8,10-20,33]"));
   CHECK_THAT(text_of(report, 0, 80), ContainsSubstring("none in the zone"));
+}
+
+TEST_CASE("status: requests of one name in several groups are told apart", "[ctl]") {
+  Json json = sample();
+  CHECK(text_of(report_of(json)).find("in hpc-a") == std::string::npos);
+  json["requests"].push_back(json["requests"][0]);
+  json["requests"][2]["group"] = "hpc-a-zus-central1-b";
+  const std::string text = text_of(report_of(json), 60, 80);
+  CHECK_THAT(text, ContainsSubstring("      in hpc-a; Google estimates 09:20:00; NO_CAP"));
+  CHECK_THAT(text, ContainsSubstring("      in hpc-a-zus-central1-b; Google estimates 09:20:00"));
 }
 
 TEST_CASE("status: on a narrow screen a nodeset's states and an action's why are below it",
