@@ -61,7 +61,7 @@ bool is_about(const nlohmann::json& item,
 }
 
 /// The sweeper's own words, of the nodesets that were asked for, and where they are from.
-std::string to_json(const Shown& picture, const StatusCommand& command) {
+nlohmann::json to_json(const Shown& picture, const StatusCommand& command) {
   auto json = nlohmann::json::parse(picture.source.text, nullptr, false);
   for (const char* list : {"nodesets", "requests", "vms", "jobs"}) {
     if (command.nodesets.empty() || !json.contains(list) || !json[list].is_array()) continue;
@@ -78,7 +78,12 @@ std::string to_json(const Shown& picture, const StatusCommand& command) {
                     {"age_seconds", (now - picture.report.written).count()},
                     {"is_stale", is_stale(picture.report, now)}};
   json["trouble"] = picture.trouble;
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json;
+}
+
+/// `indent` -1: all in one line.
+std::string dump(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 /// One line of a terminal is the prompt's. What reads a pipe wants whole lines.
@@ -96,7 +101,7 @@ int show_once(StatusSource& source, const StatusCommand& command) {
   const auto picture = look_at(source, command);
   if (!picture) return complain(picture.error().what, kExitFailed);
   if (command.is_json) {
-    std::cout << to_json(*picture, command) << std::flush;
+    std::cout << dump(to_json(*picture, command), 1) << '\n' << std::flush;
   } else {
     for (const std::string& line : to_lines(*picture, standard_output(), command.is_all))
       std::cout << line << '\n';
@@ -109,15 +114,22 @@ int show_once(StatusSource& source, const StatusCommand& command) {
   return picture->trouble.empty() ? kExitOk : kExitFailed;
 }
 
+std::vector<std::string> draw(StatusSource& source,
+                              const StatusCommand& command,
+                              const Terminal& terminal) {
+  const auto picture = look_at(source, command);
+  // It may come back: a sweeper that is started again, a slurmctld that is.
+  if (!picture && command.is_json) return {dump({{"trouble", {picture.error().what}}}, -1)};
+  if (!picture) return {terminal.paint(Colour::Red, "!! " + printable(picture.error().what))};
+  if (command.is_json) return {dump(to_json(*picture, command), -1)};
+  return to_lines(*picture, terminal, false);
+}
+
 int keep_showing(StatusSource& source, const StatusCommand& command) {
   run_watch({.interval = std::chrono::seconds{command.watch},
+             .is_plain = command.is_json,
              .doing = [&] { return source.doing(); },
-             .draw = [&](const Terminal& terminal) -> std::vector<std::string> {
-               const auto picture = look_at(source, command);
-               // It may come back: a sweeper that is started again, a slurmctld that is.
-               if (!picture) return {terminal.paint(Colour::Red, "!! " + picture.error().what)};
-               return to_lines(*picture, terminal, false);
-             }});
+             .draw = [&](const Terminal& terminal) { return draw(source, command, terminal); }});
   return kExitOk;
 }
 
@@ -140,14 +152,12 @@ void add_status(CLI::App& app, Command& command) {
   status->fallthrough();
   const auto own = std::make_shared<StatusCommand>();
   status->add_option("nodeset", own->nodesets, "only these; default: all")->type_name("NODESET");
-  CLI::Option* const watch =
-      status
-          ->add_flag("--watch{2}",
-                     own->watch,
-                     "draw it again every 2 s, or as often as --watch=SECONDS says, until Ctrl-C")
-          ->check(CLI::Range(1, 3600));
-  status->add_flag("--json", own->is_json, "the sweeper's status.json, and where it is from")
-      ->excludes(watch);
+  status
+      ->add_flag("--watch{2}",
+                 own->watch,
+                 "draw it again every 2 s, or as often as --watch=SECONDS says, until Ctrl-C")
+      ->check(CLI::Range(1, 3600));
+  status->add_flag("--json", own->is_json, "the sweeper's status.json, and where it is from");
   status->add_flag(
       "--live", own->is_live, "look at slurmctld and Compute Engine instead of asking the sweeper");
   status->add_flag("--all", own->is_all, "all lines, not only as many as the terminal has");

@@ -11,6 +11,7 @@ import pty
 import select
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -221,7 +222,6 @@ def status_of_some_nodesets_and_as_json(scratch):
     assert done.returncode == 2 and "no nodeset 'fwe'" in done.stderr and "big, few" in done.stderr
     done = flexctl(*words, "plan", "--nodes", "few-0", "--time", "\u009b2J\u202e")
     assert done.returncode == 2 and "--time" in done.stderr and not {"\u009b", "\u202e"} & set(done.stderr), done.stderr
-    assert flexctl(*words, "status", "--json", "--watch").returncode == 2
     assert flexctl(*words, "status", "--watch=0").returncode == 2
 
 
@@ -327,6 +327,34 @@ def watch_draws_in_place_and_gives_the_screen_back(scratch):
     screen.close()
     assert text.startswith("\033[?1049h") and text.endswith("\033[?25h\033[?1049l"), text[-80:]
     assert all(frame.count("\n") < 30 for frame in text.split("\033[H"))
+
+
+@in_scratch
+@on_terminal
+def watch_ends_at_once_while_it_waits_for_an_answer(scratch):
+    config = site(scratch)[1]
+    (scratch / "state/status.json").unlink()
+    with socket.create_server(("127.0.0.1", 0)) as server:  # that never answers
+        config.write_text(config.read_text().replace("'off'", f"'127.0.0.1:{server.getsockname()[1]}'"))
+        screen = Screen([PROGRAM, "--config", config, "status", "--watch=1"])
+        server.accept()
+        screen.until("…")
+        began = time.monotonic()
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.process.wait(60) == 0 and time.monotonic() - began < 1.5, time.monotonic() - began
+    text = screen.read(1)
+    screen.close()
+    assert text.endswith("\033[?25h\033[?1049l"), text[-80:]
+
+
+@in_scratch
+def watch_as_json_is_an_object_a_line(scratch):
+    with subprocess.Popen([PROGRAM, *map(str, site(scratch)), "status", "few", "--watch=1", "--json"], text=True,
+                          stdout=subprocess.PIPE, env=NO_SLURM) as watch:
+        for _ in range(2):
+            assert [nodeset["name"] for nodeset in json.loads(watch.stdout.readline())["nodesets"]] == ["few"]
+        watch.terminate()
+        assert watch.wait(60) == 0
 
 
 @in_scratch
@@ -469,6 +497,8 @@ TESTS = [
     status_does_not_take_a_passive_sweeper_for_an_empty_cluster,
     status_fits_a_terminal,
     watch_draws_in_place_and_gives_the_screen_back,
+    watch_ends_at_once_while_it_waits_for_an_answer,
+    watch_as_json_is_an_object_a_line,
     slurm_conf_follows_the_release_and_needs_no_slurm,
     without_slurm_the_other_commands_say_so,
     bash_completes_commands_options_and_names,
