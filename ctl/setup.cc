@@ -57,6 +57,10 @@ Result<std::string> state_dir_of(Setup& setup) {
   return Error{found.error().kind, fmt::format("{}; {}", found.error().what, kHint)};
 }
 
+int exit_code_of(const Error& error) {
+  return error.kind == ErrorKind::Invalid ? kExitUsage : kExitFailed;
+}
+
 int complain(std::string_view what, int code) {
   std::cerr << "flexctl: " << printable(what) << '\n';
   return code;

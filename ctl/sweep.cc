@@ -82,7 +82,8 @@ Result<Log> open_loud_log(const Options& options) {
              options.log_level};
 }
 
-int refuse_running(const Error& error, const Config& config) {
+int refuse(const Error& error, const Config& config) {
+  if (error.code != "LOCKED") return complain(error.what, kExitFailed);
   return complain(
       fmt::format("{}: it sweeps every {} s by itself, and nothing was done here; --dry-run works "
                   "beside it",
@@ -125,7 +126,7 @@ int run_sweep(const SweepCommand& command, const Options& options) {
              .slurm_user = slurm_user_id(),
              .show = [&](const std::vector<Action>& decided) { actions = decided; }},
             *log};
-  if (const auto locked = loop.lock(); !locked) return refuse_running(locked.error(), config);
+  if (const auto locked = loop.lock(); !locked) return refuse(locked.error(), config);
   const int code = loop.run();
   print(command, actions, code == kExitOk);
   return code;

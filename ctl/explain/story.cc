@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ctl/explain/story.h"
 
+#include "ctl/job_name.h"
 #include "ctl/terminal.h"
 #include "lib/core/duration.h"
 #include "lib/fleet/groups.h"
@@ -9,18 +10,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace flex {
 
 namespace {
-
-std::optional<std::uint32_t> to_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 const Job* find_job(const Facts& facts, JobId id) {
   const auto& jobs = facts.shot.jobs.items;
@@ -59,41 +52,19 @@ bool is_node(const std::string& name, const std::vector<Event>& events, const Fa
   return !select_events({.kind = Subject::Kind::Node, .name = name}, events, facts).empty();
 }
 
-/// Two numbers with a sign between them: "12_3" is a task of an array, "12+1" a part of a
-/// heterogeneous job, as squeue has them.
-struct Part {
-  std::uint32_t whole = 0;
-  std::uint32_t number = 0;
-  bool is_task = false;
-};
-
-std::optional<Part> to_part(std::string_view text) {
-  const std::size_t sign = text.find_first_of("_+");
-  if (sign == std::string_view::npos) return std::nullopt;
-  const auto whole = to_number(text.substr(0, sign));
-  const auto number = to_number(text.substr(sign + 1));
-  if (!whole || !number) return std::nullopt;
-  return Part{.whole = *whole, .number = *number, .is_task = text[sign] == '_'};
-}
-
-bool is_it(const Job& job, const Part& part) {
-  if (part.is_task) return job.array_job_id == part.whole && job.array_task == part.number;
-  // Its parts are numbered in a row.
-  return job.het_job_id == part.whole && job.id == part.whole + part.number;
-}
-
-Result<Subject> find_part(std::string_view text, const Part& part, const Facts& facts) {
+/// The task or part that is typed so.
+Result<Subject> find_part(std::string_view text, const JobName& job_name, const Facts& facts) {
   for (const Job& job : facts.shot.jobs.items) {
-    if (is_it(job, part))
+    if (job_name.is(job))
       return Subject{.kind = Subject::Kind::Job, .name = std::string(text), .job = job.id};
   }
-  const std::string_view what = part.is_task ? "task" : "part";
+  const std::string_view what = job_name.kind == JobName::Kind::Task ? "task" : "part";
   return Error{ErrorKind::NotFound,
                fmt::format("Slurm does not know {} {} of job {} (any more): give the {}'s own "
                            "job id, which sacct and the logs have",
                            what,
-                           part.number,
-                           part.whole,
+                           job_name.number,
+                           job_name.whole,
                            what)};
 }
 
@@ -262,10 +233,10 @@ std::string request_label(const Facts& facts, const std::string& group, const st
 Result<Subject> find_subject(std::string_view text,
                              const std::vector<Event>& events,
                              const Facts& facts) {
-  const auto id = to_number(text);
-  if (id && *id == 0) return Error{ErrorKind::NotFound, "there is no job 0"};
-  if (id) return Subject{.kind = Subject::Kind::Job, .name = std::string(text), .job = *id};
-  if (const auto part = to_part(text)) return find_part(text, *part, facts);
+  const auto job = parse_job_name(text);
+  if (job && job->kind == JobName::Kind::Job)
+    return Subject{.kind = Subject::Kind::Job, .name = std::string(text), .job = job->whole};
+  if (job) return find_part(text, *job, facts);
   const std::size_t slash = text.rfind('/');
   Subject request{.kind = Subject::Kind::Request, .name = std::string(text)};
   if (slash != std::string_view::npos) {
