@@ -266,6 +266,16 @@ Part requests_part(const StatusView& view, const Layout& layout) {
   return part;
 }
 
+/// What it waits for, and what it was told.
+std::string job_text(const JobReport& job, TimePoint now) {
+  std::string text;
+  if (job.phase == "retry") text = "asked for again at " + clock_text(job.retry_at, now);
+  if (job.phase == "turn") text = "its turn has not come";
+  if (job.phase == "creating") text = "Google makes its VMs";
+  if (job.phase == "booting") text = "its VMs boot";
+  return text.empty() || job.note.empty() ? text + job.note : text + "; " + job.note;
+}
+
 /// Jobs that wait and have no request: their turn has not come, or they are asked for otherwise.
 Part jobs_part(const StatusView& view, const Layout& layout) {
   Part part{.title = "WAITING WITHOUT A REQUEST",
@@ -279,11 +289,11 @@ Part jobs_part(const StatusView& view, const Layout& layout) {
     if (layout.is_narrow) {
       const Cell waits{job.since == TimePoint{} ? "" : span_text(view.now - job.since)};
       entry.row.insert(entry.row.end(), {waits, nodes});
-      entry.below = {job.note};
+      entry.below = {job_text(job, view.now)};
       entry.nodes = job.count;
     } else {
       const Cell since{"since " + time_and_span(job.since, view.now)};
-      entry.row.insert(entry.row.end(), {nodes, since, {job.note}});
+      entry.row.insert(entry.row.end(), {nodes, since, {job_text(job, view.now)}});
     }
     part.entries.push_back(std::move(entry));
   }

@@ -24,20 +24,27 @@ std::string headline(const StatusView& view) {
     vms += nodeset.vms;
     waiting += nodeset.jobs_waiting;
   }
-  const auto queued = static_cast<std::size_t>(
+  if (report.is_blind)
+    return fmt::format("{} in {}: {}, not looked at yet",
+                       report.cluster,
+                       report.region,
+                       plural(report.nodesets.size(), "nodeset"));
+  const bool is_counted = !report.is_part && report.active_requests > 0;
+  const auto listed = static_cast<std::size_t>(
       std::count_if(report.requests.begin(), report.requests.end(), [](const auto& request) {
         return request.is_waiting();
       }));
-  return fmt::format(
-      "{} in {}: {} in {}, {}, {}, {}, {} waiting",
-      report.cluster,
-      report.region,
-      plural(nodes, "node"),
-      plural(report.nodesets.size(), "nodeset"),
-      plural(vms, "VM"),
-      plural(report.groups, "group"),
-      (report.requests_omitted > 0 ? "at least " : "") + plural(queued, "request") + " queued",
-      plural(waiting, "job"));
+  return fmt::format("{} in {}: {} in {}, {}, {}, {}, {} waiting",
+                     report.cluster,
+                     report.region,
+                     plural(nodes, "node"),
+                     plural(report.nodesets.size(), "nodeset"),
+                     plural(vms, "VM"),
+                     plural(report.groups, "group"),
+                     (report.requests_omitted > 0 && !is_counted ? "at least " : "") +
+                         plural(is_counted ? report.active_requests : listed, "request") +
+                         " queued",
+                     plural(waiting, "job"));
 }
 
 std::string sweeper_line(const StatusView& view) {

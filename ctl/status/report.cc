@@ -32,9 +32,9 @@ class Members {
     return found != nullptr && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
   }
 
-  [[nodiscard]] bool flag(const char* key) const {
+  [[nodiscard]] bool flag(const char* key, bool otherwise = false) const {
     const Json* const found = find(key);
-    return found != nullptr && found->is_boolean() && found->get<bool>();
+    return found != nullptr && found->is_boolean() ? found->get<bool>() : otherwise;
   }
 
   [[nodiscard]] TimePoint time(const char* key) const {
@@ -136,6 +136,8 @@ JobReport to_job(const Json& json) {
           .nodes = at.text("nodes"),
           .count = at.number("n"),
           .request = at.text("request"),
+          .phase = at.text("phase"),
+          .retry_at = at.time("retry_at"),
           .since = at.time("since"),
           .note = at.text("note")};
 }
@@ -181,6 +183,7 @@ void read_lists(const Members& at, SweeperReport& report) {
   for (const Json& json : at.list("vms")) report.vms.push_back(to_vm(json));
   read_jobs(at, report);
   report.requests_omitted = at.number("requests_omitted");
+  report.active_requests = at.number("active_requests");
   report.vms_omitted = at.number("vms_omitted");
   for (const Json& json : at.list("retries")) report.retries.push_back(to_retry(json));
   for (const Json& json : at.list("repairs")) {
@@ -233,6 +236,7 @@ Result<SweeperReport> parse_report(std::string_view text) {
   report.failures_in_a_row = at.number("failures_in_a_row");
   report.took = std::chrono::milliseconds{round.number("milliseconds")};
   report.calls = round.number("calls");
+  report.is_blind = !at.flag("looked", true);
   report.failed = round.number("failed");
   report.postponed = round.number("postponed");
   read_lists(at, report);

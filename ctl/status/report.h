@@ -72,6 +72,8 @@ struct JobReport {
   std::string nodes{};
   std::size_t count = 0;
   std::string request{};
+  std::string phase{};  ///< "retry", "turn", "queued", "creating", "booting"; empty: not known
+  TimePoint retry_at{};
   TimePoint since{};
   std::string note{};
 };
@@ -125,6 +127,7 @@ struct SweeperReport {
   std::size_t failed = 0;     ///< actions of the last round
   std::size_t postponed = 0;  ///< actions that the next round makes
   bool is_part = false;       ///< of some nodesets only
+  bool is_blind = false;      ///< it has not seen anything yet
   std::vector<NodesetReport> nodesets{};
   std::vector<RequestReport> requests{};
   std::vector<VmReport> vms{};
@@ -133,6 +136,7 @@ struct SweeperReport {
   std::vector<RepairReport> given_up{};
   /// How many of all there are that the sweeper has not listed.
   std::size_t requests_omitted = 0;
+  std::size_t active_requests = 0;  ///< of all nodesets, whether listed or not; 0: not known
   std::size_t vms_omitted = 0;
   std::size_t waiting_omitted = 0;
   std::vector<LeakReport> leaks{};

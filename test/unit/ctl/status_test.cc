@@ -298,6 +298,21 @@ TEST_CASE("status: what the sweeper has not listed is told", "[ctl]") {
   CHECK(text_of(report_of(json)).find("20 more jobs") == std::string::npos);
 }
 
+TEST_CASE("status: says what a job waits for, where the sweeper does", "[ctl]") {
+  Json json = sample();
+  json["jobs"][0]["phase"] = "retry";
+  json["jobs"][0]["retry_at"] = "2027-01-15T08:05:00Z";
+  CHECK_THAT(text_of(report_of(json)),
+             ContainsSubstring("asked for again at 08:05:00; waiting for its turn"));
+  json["jobs"][0]["phase"] = "booting";
+  CHECK_THAT(text_of(report_of(json)), ContainsSubstring("its VMs boot; "));
+  json["active_requests"] = 450;
+  json["requests_omitted"] = 150;
+  CHECK_THAT(text_of(report_of(json)), ContainsSubstring(" 450 requests queued"));
+  json["looked"] = false;
+  CHECK_THAT(text_of(report_of(json)), ContainsSubstring("2 nodesets, not looked at yet"));
+}
+
 TEST_CASE("status: without a limit nothing is left out", "[ctl]") {
   Json json = sample();
   for (int i = 0; i < 30; ++i) json["actions"].push_back(json["actions"][0]);
