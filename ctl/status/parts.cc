@@ -370,6 +370,16 @@ Part vms_part(const StatusView& view, const Layout& layout) {
   return part;
 }
 
+/// What became of it, where that is not what was meant, and why it was to be done.
+Cell why_cell(const ActionReport& action) {
+  std::string text;
+  if (action.times > 1) text = fmt::format("{} times; ", action.times);
+  if (action.result == "failed") text += fmt::format("failed: {}; ", action.error);
+  if (action.result == "again") text += "moment missed; ";
+  if (action.result == "skipped") text += "not begun; ";
+  return {text + action.why, action.result == "failed" ? Colour::Red : Colour::Dim};
+}
+
 Part actions_part(const StatusView& view, const Layout& layout) {
   Part part{.title = "LAST ACTIONS", .most = kShownActions};
   const auto& actions = view.report.actions;
@@ -381,7 +391,7 @@ Part actions_part(const StatusView& view, const Layout& layout) {
                                                        : std::string{};
     Entry entry{
         .row = {{clock_text(action.when, view.now)}, {action.rule}, {action.what}, {about}}};
-    Cell why{action.why, Colour::Dim};
+    Cell why = why_cell(action);
     if (layout.is_narrow) {
       entry.below = std::move(why);
       entry.nodes = action.nodes.empty() ? 0 : 1;

@@ -150,7 +150,10 @@ ActionReport to_action(const Json& json) {
           .target = at.text("target"),
           .nodes = at.text("nodes"),
           .job = static_cast<JobId>(at.number("job")),
-          .why = at.text("why")};
+          .why = at.text("why"),
+          .result = at.text("result"),
+          .error = at.text("error"),
+          .times = at.number("times")};
 }
 
 RetryReport to_retry(const Json& json) {
@@ -276,6 +279,18 @@ bool is_stale(const SweeperReport& report, TimePoint now) {
 
 namespace {
 
+/// ", as delete_instances a-0 (403: …)"; empty if it is not told.
+std::string last_failure(const SweeperReport& report) {
+  const auto found = std::find_if(report.actions.rbegin(),
+                                  report.actions.rend(),
+                                  [](const auto& action) { return action.result == "failed"; });
+  if (found == report.actions.rend()) return {};
+  return fmt::format(", as {} {} ({})",
+                     found->what,
+                     found->nodes.empty() ? found->target : found->nodes,
+                     found->error);
+}
+
 void add_sweeper_trouble(std::vector<std::string>& trouble,
                          const SweeperReport& report,
                          TimePoint now) {
@@ -296,9 +311,10 @@ void add_sweeper_trouble(std::vector<std::string>& trouble,
                                   report.why));
   if (report.failed > 0)
     trouble.push_back(
-        fmt::format("{} of the sweeper's last actions failed: journalctl -u flex-sweeper -g "
+        fmt::format("{} of the sweeper's last actions failed{}: journalctl -u flex-sweeper -g "
                     "action_failed",
-                    report.failed));
+                    report.failed,
+                    last_failure(report)));
 }
 
 }  // namespace

@@ -108,6 +108,9 @@ struct ActionReport {
   std::string nodes{};
   JobId job = 0;
   std::string why{};
+  std::string result{};     ///< "done", "again", "failed", "skipped"; empty: not known
+  std::string error{};      ///< why it failed
+  std::uint64_t times = 0;  ///< in a row; 0: not known
 };
 
 struct SweeperReport {

@@ -157,7 +157,15 @@ TEST_CASE("status: trouble is what somebody must see to", "[ctl]") {
     json["last_round"]["failed"] = 3;
     const auto trouble = find_trouble(report_of(json), kNow);
     REQUIRE(trouble.size() == 1);
-    CHECK_THAT(trouble[0], ContainsSubstring("3 of the sweeper's last actions failed"));
+    CHECK_THAT(trouble[0], ContainsSubstring("3 of the sweeper's last actions failed: journalctl"));
+    Json& action = json["actions"][0];
+    action["result"] = "failed";
+    action["error"] = "403: no";
+    action["nodes"] = "a-0";
+    action["times"] = 4;
+    CHECK_THAT(find_trouble(report_of(json), kNow)[0],
+               ContainsSubstring("failed, as comment a-0 (403: no): journalctl"));
+    CHECK_THAT(text_of(report_of(json)), ContainsSubstring("4 times; failed: 403: no; it waits"));
   }
   SECTION("a node that was repaired in vain, but not one that is being repaired") {
     json["repairs"] = Json::parse(R"([
