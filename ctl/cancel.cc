@@ -3,6 +3,7 @@
 #include "ctl/cancel_plan.h"
 #include "ctl/command.h"
 #include "ctl/setup.h"
+#include "ctl/terminal.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/slurm/hostlist.h"
@@ -38,7 +39,7 @@ struct CancelCommand {
 };
 
 void print_plan(std::ostream& out, const CancelPlan& plan) {
-  for (const std::string& sentence : plan.sentences) out << "  " << sentence << '\n';
+  for (const std::string& sentence : plan.sentences) out << "  " << printable(sentence) << '\n';
 }
 
 /// Without a terminal nobody can say yes: then --yes must.

@@ -7,6 +7,7 @@
 #include "lib/config/load.h"
 #include "lib/core/names.h"
 #include "lib/core/state_file.h"
+#include "lib/slurm/libslurm_scheduler.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -35,7 +36,9 @@ void add_name(std::vector<std::string>& names, const std::string& name) {
 
 /// Nothing is said of what is wrong: somebody has just pressed a key.
 std::vector<std::string> nodesets(const Options& options) {
-  const LoadedConfig loaded = load_config(config_path(options));
+  // Slurm knows to whom the config may belong.
+  const auto slurm = open_libslurm();
+  const LoadedConfig loaded = load_config(config_path(options), slurm_user_id());
   std::vector<std::string> names;
   names.reserve(loaded.config.nodesets.size());
   for (const NodesetConfig& nodeset : loaded.config.nodesets) add_name(names, nodeset.name);

@@ -101,7 +101,7 @@ std::string_view kind_text(Subject::Kind kind) {
 
 void print_json(const Story& story) {
   Json json{{"kind", kind_text(story.subject.kind)},
-            {"name", story.subject.name},
+            {"name", story.subject.text()},
             {"title", story.title},
             {"notes", story.notes},
             {"left_out", story.left_out},
@@ -118,7 +118,7 @@ int run_explain(const ExplainCommand& command, const Options& options) {
   const Gathered found = gather(*setup);
   const Facts facts = found.facts(setup->config);
   const auto fail = [&](const std::string& what) {
-    for (const std::string& note : found.notes) complain(printable(note), kExitFailed);
+    for (const std::string& note : found.notes) complain(note, kExitFailed);
     return complain(what, kExitFailed);
   };
   const auto subject = find_subject(command.subject, found.events, facts);
@@ -130,7 +130,7 @@ int run_explain(const ExplainCommand& command, const Options& options) {
         fmt::format("neither Slurm nor the history knows {} {}: squeue and flexctl status "
                     "list those that there are",
                     kind_text(subject->kind),
-                    subject->name));
+                    subject->text()));
   if (command.is_json)
     print_json(story);
   else
@@ -145,7 +145,9 @@ void add_explain(CLI::App& app, Command& command) {
       app.add_subcommand("explain", "the story of a job, a node or a request, and what comes next");
   explain->fallthrough();
   const auto own = std::make_shared<ExplainCommand>();
-  explain->add_option("subject", own->subject, "job (12, 12_3), node, or name of a request")
+  explain
+      ->add_option(
+          "subject", own->subject, "job (12, 12_3, 12+1), node, or a request: NAME or GROUP/NAME")
       ->required();
   explain->add_flag("--all", own->is_all, "from the beginning, however long ago");
   explain->add_flag("--json", own->is_json, "as JSON");

@@ -55,9 +55,9 @@ Opened open_desk(const PauseCommand& command, const Options& options) {
   if (!setup) return {.desk = {}, .code = kExitUsage};
   const auto nodeset = find_nodeset(setup->config, command.nodeset);
   if (!nodeset) return fail(nodeset.error().what, kExitUsage);
-  if (setup->scheduler == nullptr) return fail(setup->why_no_slurm, kExitFailed);
+  if (setup->scheduler == nullptr) return fail(setup->why_no_slurm, kExitUsage);
   const auto state_dir = state_dir_of(*setup);
-  if (!state_dir) return fail(state_dir.error().what, kExitFailed);
+  if (!state_dir) return fail(state_dir.error().what, exit_code_of(state_dir.error()));
   if (const auto made = make_directory(*state_dir); !made)
     return fail(made.error().what, kExitFailed);
   const std::string lock_path = *state_dir + "/paused.lock";

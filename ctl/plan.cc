@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // flexctl plan: what would be asked of Google for a job or for nodes. It only reads.
 #include "ctl/command.h"
+#include "ctl/job_name.h"
+#include "ctl/known.h"
 #include "ctl/plan_text.h"
 #include "ctl/setup.h"
+#include "ctl/terminal.h"
 #include "lib/core/duration.h"
-#include "lib/fleet/pause.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
@@ -24,7 +26,7 @@ namespace flex {
 namespace {
 
 struct PlanCommand {
-  JobId job = 0;
+  std::string job{};
   std::string nodes{};
   std::string time{};
   bool is_json = false;
@@ -36,26 +38,28 @@ struct Wanted {
   Demand demand{};
 };
 
-Result<Wanted> wanted_by_job(Setup& setup, JobId id) {
+Result<Wanted> wanted_by_job(Setup& setup, const std::string& text) {
+  const auto name = parse_job_name(text);
+  if (!name) return Error{ErrorKind::Invalid, fmt::format("--job: '{}' is no job's number", text)};
   if (setup.scheduler == nullptr) return Error{ErrorKind::Invalid, setup.why_no_slurm};
   const auto jobs = setup.scheduler->load_all_jobs();
   if (!jobs) return jobs.error();
   for (const Job& job : *jobs) {
-    if (job.id != id) continue;
+    if (!name->is(job)) continue;
     if (job.is_pending)
       return Error{
           ErrorKind::Precondition,
           fmt::format("job {} has no nodes yet, Slurm chooses them when it starts: flexctl "
                       "plan --nodes LIST --time T tells of nodes that you choose",
-                      id)};
+                      text)};
     if (!job.holds_nodes())
-      return Error{ErrorKind::Precondition, fmt::format("job {} is over", id)};
+      return Error{ErrorKind::Precondition, fmt::format("job {} is over", text)};
     Wanted wanted{.nodes = job.nodes, .demand = {}};
     wanted.demand = resolve_demand(
         {.config = setup.config, .nodes = wanted.nodes, .request = nullptr, .jobs = &*jobs});
     return wanted;
   }
-  return Error{ErrorKind::NotFound, fmt::format("slurmctld knows no job {}", id)};
+  return Error{ErrorKind::NotFound, fmt::format("slurmctld knows no job {}", text)};
 }
 
 Result<Wanted> wanted_by_nodes(const Setup& setup, const PlanCommand& command) {
@@ -102,15 +106,14 @@ void add_notes(Setup& setup, const FleetView& fleet, PlanStory& story) {
                     "sweeper asks when there is room",
                     active,
                     most));
-  const auto pauses = state_dir ? load_pauses(*state_dir) : Result<Pauses>{Pauses{}};
-  if (!pauses) return;
+  const Known known = state_dir ? read_known(*state_dir) : Known{};
   for (const std::string& nodeset : nodesets) {
-    const auto paused = pauses->find(nodeset);
-    if (paused != pauses->end())
+    const std::string stopped = stopped_text(known.memory, nodeset);
+    if (!stopped.empty())
       story.notes.push_back(
-          fmt::format("nodeset {} is {}: nothing is asked for until flexctl resume {}",
+          fmt::format("nodeset {} {}; nothing is asked for until flexctl resume {}",
                       nodeset,
-                      paused->second.why(),
+                      stopped,
                       nodeset));
   }
 }
@@ -119,15 +122,12 @@ int run_plan(const PlanCommand& command, const Options& options) {
   auto setup = open_setup(options);
   if (!setup) return kExitUsage;
   auto wanted =
-      command.job != 0 ? wanted_by_job(*setup, command.job) : wanted_by_nodes(*setup, command);
-  if (!wanted) {
-    const bool is_usage = command.job == 0;
-    return complain(wanted.error().what, is_usage ? kExitUsage : kExitFailed);
-  }
+      !command.job.empty() ? wanted_by_job(*setup, command.job) : wanted_by_nodes(*setup, command);
+  if (!wanted) return complain(wanted.error().what, exit_code_of(wanted.error()));
   const auto cluster = cluster_of(*setup);
-  if (!cluster) return complain(cluster.error().what, kExitFailed);
+  if (!cluster) return complain(cluster.error().what, exit_code_of(cluster.error()));
   const auto cloud = open_cloud(setup->config, RetryPolicy{.limit = 2});
-  if (!cloud) return complain(cloud.error().what, kExitFailed);
+  if (!cloud) return complain(cloud.error().what, kExitUsage);
   (*cloud)->set_deadline(std::chrono::steady_clock::now() + setup->config.api.run_timeout);
   const FleetView fleet = fetch_fleet(**cloud, setup->config, *cluster, wanted->nodes);
   PlanStory story{.config = setup->config, .demand = std::move(wanted->demand)};
@@ -136,7 +136,7 @@ int run_plan(const PlanCommand& command, const Options& options) {
   if (command.is_json)
     std::cout << plan_json(story);
   else
-    for (const std::string& line : plan_lines(story)) std::cout << line << '\n';
+    for (const std::string& line : plan_lines(story)) std::cout << printable(line) << '\n';
   std::cout << std::flush;
   return has_refusals(story) ? kExitFailed : kExitOk;
 }
@@ -149,9 +149,8 @@ void add_plan(CLI::App& app, Command& command) {
   plan->fallthrough();
   const auto own = std::make_shared<PlanCommand>();
   CLI::Option_group* const whom = plan->add_option_group("for whom");
-  whom->add_option("--job", own->job, "a job that has its nodes")
-      ->type_name("ID")
-      ->check(CLI::Range(JobId{1}, kMadeUpJob - 1));
+  whom->add_option("--job", own->job, "a job that has its nodes: 12, 12_3 or 12+1")
+      ->type_name("ID");
   CLI::Option* const nodes =
       whom->add_option("--nodes", own->nodes, "nodes, as Slurm writes them: a3u-[0-15]")
           ->type_name("LIST");

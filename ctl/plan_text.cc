@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace flex {
 
 namespace {
@@ -77,16 +79,32 @@ void add_group(std::vector<std::string>& lines, const GroupPlan& group) {
                                 shown(group.policy->name, first_job(group))));
 }
 
+/// So many VMs, or none is kept.
+std::size_t least_of(const GroupPlan& group, const PlannedRequest& request) {
+  const std::size_t all = request.spec.nodes.size();
+  if (group.spec.kind == GroupKind::Individual) return std::min(all, std::size_t{1});
+  return group.spec.kind == GroupKind::Loose ? std::min(request.bulk.min_count, all) : all;
+}
+
+/// "2 VMs, all or nothing".
+std::string count_text(const GroupPlan& group, const PlannedRequest& request) {
+  const std::size_t all = request.spec.nodes.size();
+  if (all == 1) return "1 VM";
+  if (group.spec.kind == GroupKind::Individual) return fmt::format("{} VMs, one by one", all);
+  if (least_of(group, request) < all) return fmt::format("{} VMs, or as many as there are", all);
+  return fmt::format("{} VMs, all or nothing", all);
+}
+
 void add_request(std::vector<std::string>& lines,
                  const GroupPlan& group,
                  const PlannedRequest& request) {
   const std::string name = request_text(request);
   lines.push_back(fmt::format(
-      "  {} for {}: {} ({} VMs, all or nothing{})",
+      "  {} for {}: {} ({}{})",
       name.empty() ? "a call" : "request " + name,
       job_text(request.job),
       fold_hostlist(request.spec.nodes),
-      request.spec.nodes.size(),
+      count_text(group, request),
       request.way.attempt > 1 ? fmt::format(", attempt {}", request.way.attempt) : std::string{}));
   lines.push_back(fmt::format(
       "    run duration {} ({})", format_slurm_time(request.spec.run_duration), request.how));
@@ -106,6 +124,7 @@ Json request_json(const GroupPlan& group, const PlannedRequest& request) {
           {"job", request.job == kMadeUpJob ? 0 : request.job},
           {"nodes", fold_hostlist(request.spec.nodes)},
           {"n", request.spec.nodes.size()},
+          {"min_n", least_of(group, request)},
           {"attempt", request.way.attempt},
           {"run_seconds", request.spec.run_duration.count()},
           {"how", request.how},

@@ -51,12 +51,18 @@ Result<std::string> state_dir_of(Setup& setup) {
   if (setup.scheduler == nullptr)
     return Error{ErrorKind::Invalid, fmt::format("{}; {}", setup.why_no_slurm, kHint)};
   auto found = find_state_dir(setup.config, *setup.scheduler);
-  if (!found) return Error{found.error().kind, fmt::format("{}; {}", found.error().what, kHint)};
-  return found;
+  if (found) return found;
+  // slurmctld is away: its own slurm.conf is the next best.
+  if (const std::string own = slurm_conf_state_dir(); !own.empty()) return own + "/flex-start";
+  return Error{found.error().kind, fmt::format("{}; {}", found.error().what, kHint)};
+}
+
+int exit_code_of(const Error& error) {
+  return error.kind == ErrorKind::Invalid ? kExitUsage : kExitFailed;
 }
 
 int complain(std::string_view what, int code) {
-  std::cerr << "flexctl: " << what << '\n';
+  std::cerr << "flexctl: " << printable(what) << '\n';
   return code;
 }
 

@@ -30,6 +30,9 @@ struct Setup {
 /// Where the sweeper keeps what it knows; the error says what to do.
 [[nodiscard]] Result<std::string> state_dir_of(Setup& setup);
 
+/// 2 for what is wrong with what was typed or with a file, 1 for what cannot be had now.
+[[nodiscard]] int exit_code_of(const Error& error);
+
 /// Prints "flexctl: <what>" on standard error; the code.
 int complain(std::string_view what, int code);
 

@@ -129,11 +129,18 @@ void add_nodeset(Lines& lines, const NodesetConfig& set) {
 }  // namespace
 
 MachineSize size_of_machine(const std::string& machine_type) {
-  const std::size_t dash = machine_type.rfind('-');
-  if (dash == std::string::npos) return {};
-  const char* const end = machine_type.data() + machine_type.size();
+  std::string_view text = machine_type;
+  // n2-custom-8-16384, n2-custom-8-16384-ext: CPUs, then memory.
+  constexpr std::string_view kCustom = "custom-";
+  if (const std::size_t custom = text.find(kCustom); custom != std::string_view::npos) {
+    text.remove_prefix(custom + kCustom.size() - 1);
+    text = text.substr(0, text.find('-', 1));
+  }
+  const std::size_t dash = text.rfind('-');
+  if (dash == std::string_view::npos) return {};
+  const char* const end = text.data() + text.size();
   int number = 0;
-  const auto [at, error] = std::from_chars(machine_type.data() + dash + 1, end, number);
+  const auto [at, error] = std::from_chars(text.data() + dash + 1, end, number);
   if (error != std::errc{} || number < 1) return {};
   if (at == end) return {.cpus = number, .gpus = {}};
   if (std::string_view(at, end) == "g") return {.cpus = {}, .gpus = number};

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -21,6 +22,7 @@ namespace flex {
 namespace {
 
 constexpr std::size_t kWholeLines = 10'000'000;
+constexpr std::size_t kLeastHeight = 4;
 
 struct StatusCommand {
   std::vector<std::string> nodesets{};
@@ -59,7 +61,7 @@ bool is_about(const nlohmann::json& item,
 }
 
 /// The sweeper's own words, of the nodesets that were asked for, and where they are from.
-std::string to_json(const Shown& picture, const StatusCommand& command) {
+nlohmann::json to_json(const Shown& picture, const StatusCommand& command) {
   auto json = nlohmann::json::parse(picture.source.text, nullptr, false);
   for (const char* list : {"nodesets", "requests", "vms", "jobs"}) {
     if (command.nodesets.empty() || !json.contains(list) || !json[list].is_array()) continue;
@@ -76,17 +78,22 @@ std::string to_json(const Shown& picture, const StatusCommand& command) {
                     {"age_seconds", (now - picture.report.written).count()},
                     {"is_stale", is_stale(picture.report, now)}};
   json["trouble"] = picture.trouble;
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json;
 }
 
-std::vector<std::string> to_lines(const Shown& picture,
-                                  const StatusCommand& command,
-                                  const Terminal& terminal,
-                                  std::size_t height) {
+/// `indent` -1: all in one line.
+std::string dump(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// One line of a terminal is the prompt's. What reads a pipe wants whole lines.
+std::vector<std::string> to_lines(const Shown& picture, Terminal terminal, bool is_all) {
+  if (!terminal.is_terminal) terminal.width = kWholeLines;
+  const bool is_whole = is_all || !terminal.is_terminal;
   return render_status({.report = picture.report,
                         .now = wall_clock(),
                         .trouble = picture.trouble,
-                        .height = command.is_all ? 0 : height},
+                        .height = is_whole ? 0 : std::max(terminal.height, kLeastHeight) - 1},
                        terminal);
 }
 
@@ -94,13 +101,9 @@ int show_once(StatusSource& source, const StatusCommand& command) {
   const auto picture = look_at(source, command);
   if (!picture) return complain(picture.error().what, kExitFailed);
   if (command.is_json) {
-    std::cout << to_json(*picture, command) << std::flush;
+    std::cout << dump(to_json(*picture, command), 1) << '\n' << std::flush;
   } else {
-    Terminal terminal = standard_output();
-    // What reads a pipe wants whole lines; on a terminal one line is the prompt's.
-    if (!terminal.is_terminal) terminal.width = kWholeLines;
-    const std::size_t height = terminal.is_terminal ? terminal.height - 1 : 0;
-    for (const std::string& line : to_lines(*picture, command, terminal, height))
+    for (const std::string& line : to_lines(*picture, standard_output(), command.is_all))
       std::cout << line << '\n';
     std::cout << std::flush;
     if (picture->source.from == "file" && is_stale(picture->report, wall_clock()))
@@ -111,16 +114,22 @@ int show_once(StatusSource& source, const StatusCommand& command) {
   return picture->trouble.empty() ? kExitOk : kExitFailed;
 }
 
+std::vector<std::string> draw(StatusSource& source,
+                              const StatusCommand& command,
+                              const Terminal& terminal) {
+  const auto picture = look_at(source, command);
+  // It may come back: a sweeper that is started again, a slurmctld that is.
+  if (!picture && command.is_json) return {dump({{"trouble", {picture.error().what}}}, -1)};
+  if (!picture) return {terminal.paint(Colour::Red, "!! " + printable(picture.error().what))};
+  if (command.is_json) return {dump(to_json(*picture, command), -1)};
+  return to_lines(*picture, terminal, false);
+}
+
 int keep_showing(StatusSource& source, const StatusCommand& command) {
   run_watch({.interval = std::chrono::seconds{command.watch},
+             .is_plain = command.is_json,
              .doing = [&] { return source.doing(); },
-             .draw = [&](const Terminal& terminal) -> std::vector<std::string> {
-               const auto picture = look_at(source, command);
-               // It may come back: a sweeper that is started again, a slurmctld that is.
-               if (!picture) return {terminal.paint(Colour::Red, "!! " + picture.error().what)};
-               return to_lines(
-                   *picture, command, terminal, terminal.is_terminal ? terminal.height - 1 : 0);
-             }});
+             .draw = [&](const Terminal& terminal) { return draw(source, command, terminal); }});
   return kExitOk;
 }
 
@@ -143,14 +152,12 @@ void add_status(CLI::App& app, Command& command) {
   status->fallthrough();
   const auto own = std::make_shared<StatusCommand>();
   status->add_option("nodeset", own->nodesets, "only these; default: all")->type_name("NODESET");
-  CLI::Option* const watch =
-      status
-          ->add_flag("--watch{2}",
-                     own->watch,
-                     "draw it again every 2 s, or as often as --watch=SECONDS says, until Ctrl-C")
-          ->check(CLI::Range(1, 3600));
-  status->add_flag("--json", own->is_json, "the sweeper's status.json, and where it is from")
-      ->excludes(watch);
+  status
+      ->add_flag("--watch{2}",
+                 own->watch,
+                 "draw it again every 2 s, or as often as --watch=SECONDS says, until Ctrl-C")
+      ->check(CLI::Range(1, 3600));
+  status->add_flag("--json", own->is_json, "the sweeper's status.json, and where it is from");
   status->add_flag(
       "--live", own->is_live, "look at slurmctld and Compute Engine instead of asking the sweeper");
   status->add_flag("--all", own->is_all, "all lines, not only as many as the terminal has");

@@ -2,6 +2,7 @@
 // flexctl sweep --once: one round of the sweeper, in this process.
 #include "ctl/command.h"
 #include "ctl/setup.h"
+#include "ctl/terminal.h"
 #include "lib/core/state_file.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
@@ -60,7 +61,7 @@ void print(const SweepCommand& command, const std::vector<Action>& actions, bool
               << '\n';
   } else {
     for (const Action& action : actions)
-      std::cout << (command.is_dry_run ? "would: " : "") << to_line(action) << '\n';
+      std::cout << (command.is_dry_run ? "would: " : "") << printable(to_line(action)) << '\n';
     if (actions.empty() && is_ok) std::cout << "Nothing to do: all is as it should be\n";
   }
   std::cout << std::flush;
@@ -81,7 +82,8 @@ Result<Log> open_loud_log(const Options& options) {
              options.log_level};
 }
 
-int refuse_running(const Error& error, const Config& config) {
+int refuse(const Error& error, const Config& config) {
+  if (error.code != "LOCKED") return complain(error.what, kExitFailed);
   return complain(
       fmt::format("{}: it sweeps every {} s by itself, and nothing was done here; --dry-run works "
                   "beside it",
@@ -124,7 +126,7 @@ int run_sweep(const SweepCommand& command, const Options& options) {
              .slurm_user = slurm_user_id(),
              .show = [&](const std::vector<Action>& decided) { actions = decided; }},
             *log};
-  if (const auto locked = loop.lock(); !locked) return refuse_running(locked.error(), config);
+  if (const auto locked = loop.lock(); !locked) return refuse(locked.error(), config);
   const int code = loop.run();
   print(command, actions, code == kExitOk);
   return code;

@@ -76,6 +76,19 @@ std::vector<std::string> format_table(const std::vector<Row>& rows, const Termin
   return lines;
 }
 
+std::size_t table_width(const std::vector<Row>& rows) {
+  const std::vector<std::size_t> widths = column_widths(rows);
+  std::size_t widest = 0;
+  for (const Row& row : rows) {
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (!row[i].text.empty()) widest = std::max(widest, before + width_of(row[i].text));
+      before += widths[i] + kGap.size();
+    }
+  }
+  return widest;
+}
+
 std::string fit_nodes(const std::string& folded, std::size_t count, std::size_t width) {
   if (width_of(folded) <= width) return folded;
   const auto nodes = expand_hostlist(folded);
@@ -95,20 +108,16 @@ std::string fit_nodes(const std::string& folded, std::size_t count, std::size_t 
   return cut(beginning(fits), width);
 }
 
-std::vector<std::size_t> share_lines(const std::vector<std::size_t>& wanted, std::size_t room) {
-  constexpr std::size_t kFew = 3;
+std::vector<std::size_t> share_lines(const std::vector<std::vector<std::size_t>>& wanted,
+                                     std::size_t room) {
   std::vector<std::size_t> shares(wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    shares[i] = std::min({wanted[i], kFew, room});
-    room -= shares[i];
-  }
+  room -= std::min(room, wanted.size());
   bool is_given = true;
-  while (room > 0 && is_given) {
+  while (is_given) {
     is_given = false;
-    for (std::size_t i = 0; i < wanted.size() && room > 0; ++i) {
-      if (shares[i] == wanted[i]) continue;
-      ++shares[i];
-      --room;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (shares[i] == wanted[i].size() || wanted[i][shares[i]] > room) continue;
+      room -= wanted[i][shares[i]++];
       is_given = true;
     }
   }

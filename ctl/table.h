@@ -29,15 +29,19 @@ using Row = std::vector<Cell>;
 [[nodiscard]] std::vector<std::string> format_table(const std::vector<Row>& rows,
                                                     const Terminal& terminal);
 
+/// How many columns the widest of these lines would take.
+[[nodiscard]] std::size_t table_width(const std::vector<Row>& rows);
+
 /// A folded list of `count` nodes in at most `width` columns: where it is longer, its beginning and
 /// how many more there are: "a3u-[0-7,9], and 12 more".
 [[nodiscard]] std::string fit_nodes(const std::string& folded,
                                     std::size_t count,
                                     std::size_t width);
 
-/// How many of its lines each part gets of `room`: all if there is room for all, else a few each
-/// and the rest in turns. What comes first is served first.
-[[nodiscard]] std::vector<std::size_t> share_lines(const std::vector<std::size_t>& wanted,
-                                                   std::size_t room);
+/// How many of its entries each part gets, of which `wanted` has the lines. Each part takes a line
+/// for its title; then each, as long as there is room, gets its first entry, and the rest is dealt
+/// out in turns. What comes first is served first.
+[[nodiscard]] std::vector<std::size_t> share_lines(
+    const std::vector<std::vector<std::size_t>>& wanted, std::size_t room);
 
 }  // namespace flex

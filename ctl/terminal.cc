@@ -61,16 +61,6 @@ Terminal standard_output() {
   return out;
 }
 
-std::string printable(std::string_view text) {
-  std::string clean;
-  clean.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    clean += byte < 0x20 || byte == 0x7f ? ' ' : c;
-  }
-  return clean;
-}
-
 std::string clock_text(TimePoint time, TimePoint now) {
   if (time == TimePoint{}) return "-";
   const std::tm then = local_time(time);

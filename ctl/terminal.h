@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/core/domain.h"
+#include "lib/core/text.h"
 
 #include <cstddef>
 #include <string>
@@ -24,9 +25,6 @@ struct Terminal {
 
 /// Standard output's. No colour if $NO_COLOR is set or $TERM is "dumb".
 [[nodiscard]] Terminal standard_output();
-
-/// Text from outside (a job's name, a reason) without control characters.
-[[nodiscard]] std::string printable(std::string_view text);
 
 /// "14:02:31" of today, "2026-11-16 14:02:31" else; local time.
 [[nodiscard]] std::string clock_text(TimePoint time, TimePoint now);

@@ -9,8 +9,17 @@
 
 namespace flex {
 
-inline constexpr std::array<std::string_view, 8> kNodeWords{
-    "allocated", "booting", "down", "idle", "powered_down", "powering_down", "unknown", "waiting"};
+inline constexpr std::array<std::string_view, 10> kNodeWords{"allocated",
+                                                             "booting",
+                                                             "down",
+                                                             "drained",
+                                                             "draining",
+                                                             "idle",
+                                                             "powered_down",
+                                                             "powering_down",
+                                                             "unknown",
+                                                             "waiting"};
+/// "drained": no job gets it, whether a VM is there or not; "draining": one is still on it.
 [[nodiscard]] std::string_view node_word(const NodePicture& node);
 
 inline constexpr std::array<std::string_view, 4> kVmWords{"booting", "dead", "leaving", "up"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ctl/explain/gather.h"
 
+#include "ctl/known.h"
 #include "lib/core/state_file.h"
 #include "lib/fleet/session.h"
 #include "sweeper/observe.h"
@@ -13,7 +14,6 @@ namespace flex {
 
 namespace {
 
-constexpr std::size_t kMostMemory = std::size_t{64} << 20U;
 constexpr std::size_t kMostHeartbeat = 100;
 /// Somebody waits for the answer.
 constexpr RetryPolicy kRetry{.limit = 2};
@@ -24,13 +24,10 @@ void read_state(const std::string& state_dir, Gathered& found) {
       read_history(state_dir, mark, [&](Event event) { found.events.push_back(std::move(event)); });
   if (!read)
     found.notes.push_back(fmt::format("There is no history to read: {}", read.error().what));
-  const auto text = read_small_file(state_dir + "/memory.json", kMostMemory);
-  auto memory = text ? parse_memory(*text) : Result<Memory>{text.error()};
-  if (memory)
-    found.memory = std::move(*memory);
-  else
-    found.notes.push_back(
-        fmt::format("What the sweeper remembers cannot be read: {}", memory.error().what));
+  Known known = read_known(state_dir);
+  found.memory = std::move(known.memory);
+  found.shot.pauses = std::move(known.pauses);
+  found.notes.insert(found.notes.end(), known.problems.begin(), known.problems.end());
   const auto beat = read_small_file(state_dir + "/heartbeat", kMostHeartbeat);
   std::int64_t seconds = 0;
   if (beat) std::from_chars(beat->data(), beat->data() + beat->size(), seconds);

@@ -96,26 +96,28 @@ class JobEvents {
 /// A request's nodes, from its making until the next request for them.
 class RequestEvents {
  public:
-  RequestEvents(std::string request, const std::vector<Event>& events, const Facts& facts)
+  RequestEvents(Subject request, const std::vector<Event>& events, const Facts& facts)
       : request_(std::move(request)) {
     for (const SweptGroup& group : facts.shot.groups) {
       for (const ResizeRequest& one : group.requests) {
-        if (one.name.text == request_) job_ = request_job(one);
+        if (request_.is_request(group.group.name.text, one.name.text)) job_ = request_job(one);
       }
     }
     for (const Event& event : events) {
-      if (event.request == request_ && event.job != 0) job_ = event.job;
+      if (request_.is_request(event.group, event.request) && event.job != 0) job_ = event.job;
     }
   }
 
   bool takes(const Event& event) {
-    if (event.request == request_) {
+    if (request_.is_request(event.group, event.request)) {
       if (event.what != "delete_request") add_all(nodes_, nodes_of(event));
       if (event.what == "vm_gone") {
         for (const NodeName& node : nodes_of(event)) nodes_.erase(node);
       }
       return true;
     }
+    // The same in another group is no successor.
+    if (event.request == request_.name) return false;
     const bool is_next = event.what == "requested";
     if (is_next) {
       for (const NodeName& node : nodes_of(event)) nodes_.erase(node);
@@ -126,7 +128,7 @@ class RequestEvents {
   }
 
  private:
-  std::string request_;
+  Subject request_;
   JobId job_ = 0;
   NodeSet nodes_{};
 };
@@ -154,7 +156,7 @@ std::vector<Event> select_events(const Subject& subject,
     JobEvents job{subject.job, events, facts};
     choose([&](const Event& event) { return job.takes(event); });
   } else if (subject.kind == Subject::Kind::Request) {
-    RequestEvents request{subject.name, events, facts};
+    RequestEvents request{subject, events, facts};
     choose([&](const Event& event) { return request.takes(event); });
   } else {
     const NodeSet node{{subject.name}};

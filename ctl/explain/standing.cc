@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // How it stands with a job, a node or a request, and what comes next.
+#include "ctl/explain/remains.h"
 #include "ctl/explain/story.h"
+#include "ctl/known.h"
 #include "ctl/terminal.h"
 #include "lib/core/duration.h"
 #include "lib/fleet/groups.h"
@@ -21,10 +23,6 @@ namespace flex {
 namespace {
 
 constexpr std::size_t kMostRequests = 3;
-
-bool is_live(const Instance& instance) {
-  return !instance.is_dead() && !instance.is_leaving() && !instance.is_queued();
-}
 
 /// A sentence of Google's within one of ours.
 std::string_view without_stop(std::string_view text) {
@@ -56,49 +54,36 @@ class Standing {
     if (node == nullptr)
       return entries.empty() ? "No nodeset of flex-start.yaml has this node."
                              : "No nodeset of flex-start.yaml has this node. " + entries;
-    if (node->node == nullptr)
-      return (facts_.has_slurm ? "slurmctld does not know this node. " : "") + entries;
+    if (node->node == nullptr) return of_unknown(*node, entries);
     std::string text = of_state(*node);
     if (is_draining(*node->node)) text += fmt::format(" It is drained: {}.", node->node->reason);
     return entries.empty() ? text : text + " " + entries;
   }
 
-  std::string of_request(const std::string& name) const {
+  /// Where several groups have one of this name, each of them.
+  std::string of_request(const Subject& subject) const {
+    std::string text;
     for (const SweptGroup& group : facts_.shot.groups) {
       for (const ResizeRequest& request : group.requests) {
-        if (request.name.text == name) return of_listed(group, request);
+        if (!subject.is_request(group.group.name.text, request.name.text)) continue;
+        const std::string label = label_of(group, request);
+        const bool is_one_of_several = label != request.name.text && subject.group.empty();
+        if (!text.empty()) text += " ";
+        if (is_one_of_several) text += fmt::format("In group {}: ", group.group.name);
+        text += of_listed(group, request);
       }
     }
+    if (!text.empty()) return text;
     if (!facts_.has_cloud) return as_told_last();
-    return fmt::format("Google does not list it any more{}.{}", how_it_ended(name), its_vms(name));
+    return fmt::format("Google does not list it any more{}.{}",
+                       how_it_ended(subject, events_, now_),
+                       vms_left(subject, events_, facts_));
   }
 
  private:
-  /// As the history has it.
-  [[nodiscard]] std::string how_it_ended(const std::string& name) const {
-    std::string ended = ": requests that are over are deleted after a while";
-    for (const Event& event : events_) {
-      if (event.request != name) continue;
-      const auto code = event.more.find("code");
-      if (event.what == "failed")
-        ended = fmt::format(": it had failed at {}{}",
-                            clock(event.when),
-                            code == event.more.end() ? "" : fmt::format(" ({})", code->second));
-      if (event.what == "cancelled")
-        ended = fmt::format(": it was cancelled at {}", clock(event.when));
-      if (event.what == "succeeded")
-        ended = fmt::format(": it was served at {}", clock(event.when));
-    }
-    return ended;
-  }
-
   [[nodiscard]] std::string clock(TimePoint time) const { return clock_text(time, now_); }
 
-  /// "14:02:31 (in 2 h 13 min)".
-  [[nodiscard]] std::string soon(TimePoint time) const {
-    if (time <= now_) return clock(time) + " (due now)";
-    return fmt::format("{} (in {})", clock(time), span_text(time - now_));
-  }
+  [[nodiscard]] std::string soon(TimePoint time) const { return soon_text(time, now_); }
 
   /// "14:02:31 (2 h 13 min)".
   [[nodiscard]] std::string since(TimePoint time) const {
@@ -119,59 +104,106 @@ class Standing {
 
   // ---- waiting ----
 
-  [[nodiscard]] std::string waiting(const std::vector<NodeName>& nodes, const Job* job) const {
-    std::size_t up = 0;
-    std::size_t with_vm = 0;
+  [[nodiscard]] std::string label_of(const SweptGroup& group, const ResizeRequest& request) const {
+    return request_label(facts_, group.group.name.text, request.name.text);
+  }
+
+  /// What nodes wait for, of which there may be several things.
+  struct Waits {
     std::size_t ours = 0;
-    std::set<const ResizeRequest*> told;
-    std::string requests;
-    const NodePicture* unserved = nullptr;
-    for (const NodeName& name : nodes) {
-      const NodePicture* const node = picture_.find(name);
-      if (node == nullptr) continue;
-      ++ours;
-      if (node->has_vm()) ++with_vm;
-      if (node->has_vm() && node->node != nullptr && is_up(*node->node)) ++up;
-      for (const auto& request : node->requests) {
-        if (told.insert(request.item).second && told.size() <= kMostRequests)
-          requests += queued(*request, *node, job) + " ";
-      }
-      if (!node->has_vm() && !node->is_asked_for() && unserved == nullptr) unserved = node;
+    std::size_t with_vm = 0;
+    std::size_t up = 0;
+    std::set<const ResizeRequest*> told{};
+    std::string requests{};
+    std::vector<const NodePicture*> alone{};  ///< asked for one by one
+    std::vector<const NodePicture*> bulk{};   ///< a bulkInsert that is under way may be for it
+    const NodePicture* unserved = nullptr;    ///< the first for which nothing is asked
+  };
+
+  void look_at(const NodePicture& node, const Job* job, Waits& waits) const {
+    ++waits.ours;
+    if (node.has_vm()) ++waits.with_vm;
+    if (node.has_vm() && node.node != nullptr && is_up(*node.node)) ++waits.up;
+    for (const auto& request : node.requests) {
+      if (waits.told.insert(request.item).second && waits.told.size() <= kMostRequests)
+        waits.requests += queued(request, node, job) + " ";
     }
-    std::string text = requests;
-    if (told.size() > kMostRequests)
-      text += fmt::format("{} more requests wait. ", told.size() - kMostRequests);
-    if (with_vm > 0)
-      text +=
-          fmt::format("{} of {} VMs are there, {} of them registered{}. ",
-                      with_vm,
-                      ours,
-                      up,
-                      up < with_vm ? "; one that does not within boot_timeout is replaced" : "");
-    if (unserved != nullptr) text += not_asked(*unserved);
+    if (node.has_vm() || node.request) return;
+    if (node.is_queued_alone())
+      waits.alone.push_back(&node);
+    else if (node.is_bulk_pending)
+      waits.bulk.push_back(&node);
+    else if (waits.unserved == nullptr)
+      waits.unserved = &node;
+  }
+
+  [[nodiscard]] std::string waiting(const std::vector<NodeName>& nodes, const Job* job) const {
+    Waits waits;
+    for (const NodeName& name : nodes) {
+      if (const NodePicture* const node = picture_.find(name)) look_at(*node, job, waits);
+    }
+    std::string text = waits.requests;
+    if (waits.told.size() > kMostRequests)
+      text += fmt::format("{} more requests wait. ", waits.told.size() - kMostRequests);
+    if (!waits.alone.empty()) text += one_by_one(waits.alone) + " ";
+    if (!waits.bulk.empty())
+      text += fmt::format(
+          "A bulkInsert is under way in the region, which may be for {}: until it is over nothing "
+          "more is asked for. ",
+          list_of(waits.bulk));
+    if (waits.with_vm > 0)
+      text += fmt::format(
+          "{} of {} VMs are there, {} of them registered{}. ",
+          waits.with_vm,
+          waits.ours,
+          waits.up,
+          waits.up < waits.with_vm ? "; one that does not within boot_timeout is replaced" : "");
+    if (waits.unserved != nullptr) text += not_asked(*waits.unserved);
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return text.empty() ? "It waits for its nodes." : text;
   }
 
-  [[nodiscard]] std::string queued(const ResizeRequest& request,
+  static std::string list_of(const std::vector<const NodePicture*>& nodes) {
+    std::vector<NodeName> names;
+    names.reserve(nodes.size());
+    for (const NodePicture* node : nodes) names.push_back(node->name);
+    return fold_hostlist(names);
+  }
+
+  /// VMs that Google makes one by one, without a request: what it last said of the first.
+  [[nodiscard]] std::string one_by_one(const std::vector<const NodePicture*>& nodes) const {
+    std::string text = fmt::format("{} {} asked for one by one and {} not come yet",
+                                   list_of(nodes),
+                                   nodes.size() == 1 ? "is" : "are",
+                                   nodes.size() == 1 ? "has" : "have");
+    for (const NodePicture* node : nodes) {
+      const auto& said = node->alone.front()->last_error;
+      if (said) return text + google_says(*said) + ".";
+    }
+    return text + ".";
+  }
+
+  [[nodiscard]] std::string google_says(const ProviderError& said) const {
+    std::string text = fmt::format("; Google says {}: {}", said.code, without_stop(said.message));
+    if (said.estimated_availability)
+      text += fmt::format("; Google estimates {}", soon(*said.estimated_availability));
+    return text;
+  }
+
+  [[nodiscard]] std::string queued(const Placed<ResizeRequest>& placed,
                                    const NodePicture& node,
                                    const Job* job) const {
+    const ResizeRequest& request = *placed;
+    const std::string label = label_of(*placed.group, request);
     if (request.state == RequestState::Creating)
-      return fmt::format("Request {} is being made.", request.name);
+      return fmt::format("Request {} is being made.", label);
     if (request.state == RequestState::Provisioning)
-      return fmt::format("Google is making the VMs of {}.", request.name);
+      return fmt::format("Google is making the VMs of {}.", label);
     std::string text = fmt::format("Request {} waits in Google's queue since {}, attempt {}",
-                                   request.name,
+                                   label,
                                    since(request.created),
                                    request_attempt(request));
-    if (request.last_attempt) {
-      text += fmt::format("; Google says {}: {}",
-                          request.last_attempt->code,
-                          without_stop(request.last_attempt->message));
-      if (request.last_attempt->estimated_availability)
-        text += fmt::format("; Google estimates {}",
-                            soon(*request.last_attempt->estimated_availability));
-    }
+    if (request.last_attempt) text += google_says(*request.last_attempt);
     return text + "; " + patience(request, node, job) + ".";
   }
 
@@ -188,9 +220,11 @@ class Standing {
   /// No VM, and nothing in Google's queue.
   [[nodiscard]] std::string not_asked(const NodePicture& node) const {
     const std::string& nodeset = facts_.config.nodesets[node.nodeset].name;
-    if (const auto stopped = facts_.memory.stopped.find(nodeset);
-        stopped != facts_.memory.stopped.end())
-      return fmt::format("Nodeset {} is stopped: {}.", nodeset, stopped->second.why);
+    if (const std::string stopped = stopped_text(facts_.memory, nodeset); !stopped.empty())
+      return fmt::format("Nodeset {} {}; nothing is asked for until flexctl resume {}.",
+                         nodeset,
+                         stopped,
+                         nodeset);
     const RetryState* const retry = find_retry(node);
     if (retry != nullptr && retry->next > now_)
       return fmt::format("The next attempt is at {}, after {} failed; the last with: {}.",
@@ -238,6 +272,18 @@ class Standing {
   }
 
   // ---- nodes ----
+
+  /// Of which Slurm says nothing.
+  [[nodiscard]] std::string of_unknown(const NodePicture& node, const std::string& entries) const {
+    std::string text = facts_.has_slurm ? "slurmctld does not know this node."
+                                        : "What Slurm does with it cannot be seen.";
+    for (const auto& request : node.requests) text += " " + queued(request, node, nullptr);
+    if (node.is_queued_alone()) text += " " + one_by_one({&node});
+    if (!entries.empty()) return text + " " + entries;
+    if (!facts_.has_cloud) return text + " What Google has for it cannot be seen, either.";
+    return node.is_asked_for() ? text
+                               : text + " Google has no VM of this name, and none is asked for.";
+  }
 
   [[nodiscard]] std::string of_state(const NodePicture& node) const {
     if (node.is_coming_up())
@@ -336,10 +382,16 @@ class Standing {
     const Job* const job = picture_.find_job(id);
     const NodePicture* const node =
         request.nodes.empty() ? nullptr : picture_.find(request.nodes.front());
-    if (request.is_active() && node != nullptr) return queued(request, *node, job);
+    if (request.is_active() && node != nullptr)
+      return queued({.item = &request, .group = &group}, *node, job);
     switch (request.state) {
       case RequestState::Succeeded:
-        return "Google has served it." + its_vms(request.name.text, &group, &request);
+        return "Google has served it." + vms_left({.kind = Subject::Kind::Request,
+                                                   .name = request.name.text,
+                                                   .job = 0,
+                                                   .group = group.group.name.text},
+                                                  events_,
+                                                  facts_);
       case RequestState::Failed: {
         std::string text = "Google has given up on it";
         if (request.error)
@@ -364,48 +416,6 @@ class Standing {
     return node.is_coming_up() && !node.has_vm() && !node.is_asked_for();
   }
 
-  /// What is left of its VMs.
-  [[nodiscard]] std::string its_vms(const std::string& name,
-                                    const SweptGroup* group = nullptr,
-                                    const ResizeRequest* request = nullptr) const {
-    std::set<NodeName> nodes;
-    std::string in = group == nullptr ? "" : group->group.name.text;
-    if (request != nullptr) nodes.insert(request->nodes.begin(), request->nodes.end());
-    for (const Event& event : events_) {
-      if (event.request != name || (event.what != "vm_up" && event.what != "vm_gone")) continue;
-      in = event.group;
-      const auto some = expand_hostlist(event.nodes);
-      if (!some) continue;
-      for (const NodeName& node : *some) {
-        if (event.what == "vm_up")
-          nodes.insert(node);
-        else
-          nodes.erase(node);
-      }
-    }
-    return nodes.empty() ? std::string{} : count_vms(in, nodes);
-  }
-
-  [[nodiscard]] std::string count_vms(const std::string& in,
-                                      const std::set<NodeName>& nodes) const {
-    std::size_t there = 0;
-    std::optional<TimePoint> first;
-    for (const SweptGroup& group : facts_.shot.groups) {
-      if (group.group.name.text != in) continue;
-      for (const Instance& instance : group.instances) {
-        if (!is_live(instance) || !nodes.contains(instance.name)) continue;
-        ++there;
-        if (instance.terminates && (!first || *instance.terminates < *first))
-          first = instance.terminates;
-      }
-    }
-    if (there == 0) return " None of its VMs is there any more.";
-    return fmt::format(" {} of its VMs {} there{}.",
-                       there,
-                       there == 1 ? "is" : "are",
-                       first ? fmt::format(", to end at {}", soon(*first)) : "");
-  }
-
   const std::vector<Event>& events_;
   const Facts& facts_;
   const Picture& picture_;
@@ -425,7 +435,7 @@ std::string how_it_stands(const Subject& subject,
     case Subject::Kind::Node:
       return printable(standing.of_node({subject.name}));
     case Subject::Kind::Request:
-      return printable(standing.of_request(subject.name));
+      return printable(standing.of_request(subject));
   }
   return {};
 }

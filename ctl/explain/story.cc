@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ctl/explain/story.h"
 
+#include "ctl/job_name.h"
 #include "ctl/terminal.h"
 #include "lib/core/duration.h"
 #include "lib/fleet/groups.h"
@@ -9,18 +10,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace flex {
 
 namespace {
-
-std::optional<std::uint32_t> to_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 const Job* find_job(const Facts& facts, JobId id) {
   const auto& jobs = facts.shot.jobs.items;
@@ -29,19 +22,19 @@ const Job* find_job(const Facts& facts, JobId id) {
   return found == jobs.end() ? nullptr : &*found;
 }
 
-const ResizeRequest* find_request(const Facts& facts, const std::string& name) {
-  for (const SweptGroup& group : facts.shot.groups) {
-    for (const ResizeRequest& request : group.requests) {
-      if (request.name.text == name) return &request;
-    }
-  }
-  return nullptr;
+bool is_listed_request(const Subject& subject, const Facts& facts) {
+  const auto& groups = facts.shot.groups;
+  return std::any_of(groups.begin(), groups.end(), [&](const SweptGroup& group) {
+    return std::any_of(group.requests.begin(), group.requests.end(), [&](const auto& request) {
+      return subject.is_request(group.group.name.text, request.name.text);
+    });
+  });
 }
 
-bool is_request(const std::string& name, const std::vector<Event>& events, const Facts& facts) {
-  return find_request(facts, name) != nullptr ||
+bool is_request(const Subject& subject, const std::vector<Event>& events, const Facts& facts) {
+  return is_listed_request(subject, facts) ||
          std::any_of(events.begin(), events.end(), [&](const Event& event) {
-           return event.request == name;
+           return subject.is_request(event.group, event.request);
          });
 }
 
@@ -59,30 +52,32 @@ bool is_node(const std::string& name, const std::vector<Event>& events, const Fa
   return !select_events({.kind = Subject::Kind::Node, .name = name}, events, facts).empty();
 }
 
-/// "12_3", as squeue has it.
-Result<Subject> find_task(std::string_view text, std::size_t line, const Facts& facts) {
-  const auto array = to_number(text.substr(0, line));
-  const auto task = to_number(text.substr(line + 1));
+/// The task or part that is typed so.
+Result<Subject> find_part(std::string_view text, const JobName& job_name, const Facts& facts) {
   for (const Job& job : facts.shot.jobs.items) {
-    if (array && task && job.array_job_id == *array && job.array_task == task)
+    if (job_name.is(job))
       return Subject{.kind = Subject::Kind::Job, .name = std::string(text), .job = job.id};
   }
+  const std::string_view what = job_name.kind == JobName::Kind::Task ? "task" : "part";
   return Error{ErrorKind::NotFound,
-               fmt::format("Slurm does not know task {} of job {} (any more): give the task's own "
+               fmt::format("Slurm does not know {} {} of job {} (any more): give the {}'s own "
                            "job id, which sacct and the logs have",
-                           text.substr(line + 1),
-                           text.substr(0, line))};
+                           what,
+                           job_name.number,
+                           job_name.whole,
+                           what)};
 }
 
-bool is_task(std::string_view text) {
-  const std::size_t line = text.find('_');
-  return line != std::string_view::npos && to_number(text.substr(0, line)) &&
-         to_number(text.substr(line + 1));
+bool has(const std::vector<Event>& events, std::string_view what) {
+  return std::any_of(
+      events.begin(), events.end(), [&](const Event& event) { return event.what == what; });
 }
 
-bool has(const std::vector<Event>& events, std::string_view what, const std::string& request = {}) {
+/// The history says who made it, or that it is queued.
+bool is_told(const std::vector<Event>& events, const Subject& request) {
   return std::any_of(events.begin(), events.end(), [&](const Event& event) {
-    return event.what == what && (request.empty() || event.request == request);
+    return (event.what == "requested" || event.what == "queued") &&
+           request.is_request(event.group, event.request);
   });
 }
 
@@ -114,22 +109,25 @@ void add_job(std::vector<StoryLine>& lines, const Job& job, const std::vector<Ev
 }
 
 void add_request(std::vector<StoryLine>& lines,
+                 const std::string& group,
                  const ResizeRequest& request,
-                 const std::vector<Event>& events) {
+                 const std::vector<Event>& events,
+                 const Facts& facts) {
   const std::string& name = request.name.text;
-  if (has(events, "requested", name) || has(events, "queued", name)) return;
+  if (is_told(events, {.kind = Subject::Kind::Request, .name = name, .job = 0, .group = group}))
+    return;
   add_line(lines,
            request.created,
            "Google",
            fmt::format("gets request {} for {} VMs, nodes {}, to live {} (the history does not say "
                        "from whom)",
-                       name,
+                       request_label(facts, group, name),
                        request.nodes.size(),
                        fold_hostlist(request.nodes),
                        format_slurm_time(request.run_duration)));
 }
 
-bool concerns(const Subject& subject, const ResizeRequest& request) {
+bool concerns(const Subject& subject, const std::string& group, const ResizeRequest& request) {
   switch (subject.kind) {
     case Subject::Kind::Job:
       return request_job(request) == subject.job;
@@ -137,7 +135,7 @@ bool concerns(const Subject& subject, const ResizeRequest& request) {
       return std::find(request.nodes.begin(), request.nodes.end(), NodeName{subject.name}) !=
              request.nodes.end();
     case Subject::Kind::Request:
-      return request.name.text == subject.name;
+      return subject.is_request(group, request.name.text);
   }
   return false;
 }
@@ -152,7 +150,8 @@ std::vector<StoryLine> live_lines(const Subject& subject,
     add_job(lines, *job, events);
   for (const SweptGroup& group : facts.shot.groups) {
     for (const ResizeRequest& request : group.requests) {
-      if (concerns(subject, request)) add_request(lines, request, events);
+      const std::string& name = group.group.name.text;
+      if (concerns(subject, name, request)) add_request(lines, name, request, events, facts);
     }
   }
   return lines;
@@ -172,7 +171,7 @@ std::string title_of(const Subject& subject, const Facts& facts) {
                                             facts.config.nodesets[place->nodeset].name);
     }
     case Subject::Kind::Request:
-      return fmt::format("Request {}", subject.name);
+      return fmt::format("Request {}", subject.text());
   }
   return {};
 }
@@ -202,23 +201,52 @@ bool is_listed(const Subject& subject, const Facts& facts) {
     case Subject::Kind::Node:
       return is_node(subject.name, {}, facts);
     case Subject::Kind::Request:
-      return find_request(facts, subject.name) != nullptr;
+      return is_listed_request(subject, facts);
   }
   return false;
 }
 
+/// With the request's name as it can be told from others.
+StoryLine labelled_line(const Event& event, const Facts& facts) {
+  Event labelled = event;
+  // Who asks says in which group.
+  if (event.what != "requested" && !event.request.empty())
+    labelled.request = request_label(facts, event.group, event.request);
+  StoryLine line = line_of(labelled, facts.shot.now);
+  line.event = event;
+  return line;
+}
+
 }  // namespace
+
+std::string request_label(const Facts& facts, const std::string& group, const std::string& name) {
+  const auto& groups = facts.shot.groups;
+  const bool is_shared = std::any_of(groups.begin(), groups.end(), [&](const SweptGroup& other) {
+    return other.group.name.text != group &&
+           std::any_of(other.requests.begin(),
+                       other.requests.end(),
+                       [&](const ResizeRequest& request) { return request.name.text == name; });
+  });
+  return is_shared && !group.empty() ? fmt::format("{}/{}", group, name) : name;
+}
 
 Result<Subject> find_subject(std::string_view text,
                              const std::vector<Event>& events,
                              const Facts& facts) {
-  if (const auto id = to_number(text))
-    return Subject{.kind = Subject::Kind::Job, .name = std::string(text), .job = *id};
-  if (is_task(text)) return find_task(text, text.find('_'), facts);
+  const auto job = parse_job_name(text);
+  if (job && job->kind == JobName::Kind::Job)
+    return Subject{.kind = Subject::Kind::Job, .name = std::string(text), .job = job->whole};
+  if (job) return find_part(text, *job, facts);
+  const std::size_t slash = text.rfind('/');
+  Subject request{.kind = Subject::Kind::Request, .name = std::string(text)};
+  if (slash != std::string_view::npos) {
+    request.name = std::string(text.substr(slash + 1));
+    request.group = std::string(text.substr(0, slash));
+  }
   const std::string name(text);
   if (facts.config.find({name}) != nullptr)
     return Subject{.kind = Subject::Kind::Node, .name = name};
-  if (is_request(name, events, facts)) return Subject{.kind = Subject::Kind::Request, .name = name};
+  if (is_request(request, events, facts)) return request;
   if (is_node(name, events, facts)) return Subject{.kind = Subject::Kind::Node, .name = name};
   return Error{ErrorKind::NotFound,
                fmt::format("no node, and no request that is known, is called '{}': flexctl status "
@@ -237,7 +265,7 @@ Story tell_story(const Subject& subject,
   story.title = title_of(subject, facts);
   story.lines = live_lines(subject, own, facts);
   story.is_known = !own.empty() || !story.lines.empty() || is_listed(subject, facts);
-  for (const Event& event : own) story.lines.push_back(line_of(event, facts.shot.now));
+  for (const Event& event : own) story.lines.push_back(labelled_line(event, facts));
   std::stable_sort(
       story.lines.begin(), story.lines.end(), [](const StoryLine& left, const StoryLine& right) {
         return left.when < right.when;

@@ -20,8 +20,17 @@ struct Subject {
   enum class Kind { Job, Node, Request };
 
   Kind kind = Kind::Job;
-  std::string name{};  ///< as it was typed: "12", "12_3", "a3u-7", "j12-0123456789"
-  JobId job = 0;       ///< of a job
+  std::string name{};   ///< "12", "12_3", "12+1", "a3u-7", "j12-0123456789"
+  JobId job = 0;        ///< of a job
+  std::string group{};  ///< of a request; empty: whatever its group, one in each lane of a race
+
+  /// Of a request: it is this one, or one of several.
+  [[nodiscard]] bool is_request(std::string_view of_group, std::string_view of_name) const {
+    return of_name == name && (group.empty() || of_group.empty() || of_group == group);
+  }
+
+  /// As it was typed.
+  [[nodiscard]] std::string text() const { return group.empty() ? name : group + "/" + name; }
 };
 
 /// What could be found out. What could not be is empty, and a note says so.
@@ -53,8 +62,9 @@ struct Story {
   bool is_known = false;             ///< false: nobody knows the subject
 };
 
-/// What was typed on the command line: a number is a job, 12_3 a task of an array, everything else
-/// a node or a request, by whoever knows one of that name. NotFound says what to do instead.
+/// What was typed on the command line: a number is a job, 12_3 a task of an array, 12+1 a part of a
+/// heterogeneous job, GROUP/NAME a request, everything else a node or a request, by whoever knows
+/// one of that name. NotFound says what to do instead.
 [[nodiscard]] Result<Subject> find_subject(std::string_view text,
                                            const std::vector<Event>& events,
                                            const Facts& facts);
@@ -66,6 +76,11 @@ struct Story {
                                std::size_t most = 200);
 
 // ---- its parts ----
+
+/// A request's name; with its group in front where others are called the same.
+[[nodiscard]] std::string request_label(const Facts& facts,
+                                        const std::string& group,
+                                        const std::string& name);
 
 /// The events that concern the subject, in the order of their time.
 [[nodiscard]] std::vector<Event> select_events(const Subject& subject,

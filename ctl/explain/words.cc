@@ -241,6 +241,9 @@ StoryLine line_of(const Event& event, TimePoint now) {
     if (found->second.who != nullptr) line.who = found->second.who;
     line.text = found->second.words(event, now);
   }
+  const std::string user = more(event, "user");
+  if (!user.empty() && event.why.find("by " + user) == std::string::npos)
+    line.text += fmt::format(" (by {})", user);
   if (!event.rule.empty()) line.text += fmt::format(" (rule {})", event.rule);
   line.text = printable(line.text + outcome(event));
   return line;

@@ -18,7 +18,7 @@ struct StatusView {
   std::size_t height = 0;              ///< lines that there is room for; 0: as many as it takes
 };
 
-/// Lines without their ends, none wider than the terminal.
+/// Lines without their ends; with a height none is wider than the terminal.
 [[nodiscard]] std::vector<std::string> render_status(const StatusView& view,
                                                      const Terminal& terminal);
 

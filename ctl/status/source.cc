@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ctl/status/source.h"
 
+#include "ctl/known.h"
+#include "ctl/status/report.h"
 #include "lib/core/state_file.h"
 #include "lib/fleet/session.h"
 #include "lib/gce/curl_http.h"
 #include "lib/gce/urls.h"
-#include "sweeper/memory.h"
 #include "sweeper/observe.h"
 #include "sweeper/status.h"
 
@@ -71,11 +72,11 @@ Result<std::string> ask_port(const Config& config) {
   return answer;
 }
 
-Memory load_memory(const std::string& state_dir) {
-  const auto text = read_small_file(state_dir + "/memory.json", kMostStatus);
-  if (!text) return {};
-  auto memory = parse_memory(*text);
-  return memory ? std::move(*memory) : Memory{};
+/// Of a sweeper that waits for another host's slurmctld: it has seen nothing. Empty: it has.
+std::string why_blind(const std::string& text) {
+  const auto report = parse_report(text);
+  if (!report || report->state != "passive") return {};
+  return fmt::format("this host's sweeper is passive: {}", report->why);
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ std::string StatusSource::doing() const {
 }
 
 Result<StatusText> StatusSource::read() {
-  if (is_live_) return look();
+  if (is_live_) return look({});
   if (state_dir_.empty()) {
     auto found = state_dir_of(setup_);
     if (found) state_dir_ = std::move(*found);
@@ -96,29 +97,35 @@ Result<StatusText> StatusSource::read() {
   if (!state_dir_.empty()) {
     std::string path = state_dir_ + "/status.json";
     auto text = read_small_file(path, kMostStatus);
-    if (text)
-      return StatusText{
-          .text = std::move(*text), .from = "file", .where = std::move(path), .trouble = {}};
+    if (text) return heed({.text = std::move(*text), .from = "file", .where = std::move(path)});
     why = text.error().what;
   }
   auto answer = ask_port(setup_.config);
   if (answer)
-    return StatusText{.text = std::move(*answer),
-                      .from = "http",
-                      .where = setup_.config.sweeper.listen,
-                      .trouble = {}};
+    return heed(
+        {.text = std::move(*answer), .from = "http", .where = setup_.config.sweeper.listen});
   const std::string absent =
       fmt::format("no sweeper is to be found ({}; {}: {}): systemctl start flex-sweeper",
                   why,
                   setup_.config.sweeper.listen,
                   answer.error().what);
-  auto own = look();
+  auto own = look({});
   if (!own) return Error{own.error().kind, fmt::format("{}; and {}", absent, own.error().what)};
   own->trouble.push_back(absent);
   return own;
 }
 
-Result<StatusText> StatusSource::look() {
+Result<StatusText> StatusSource::heed(StatusText said) {
+  const std::string blind = why_blind(said.text);
+  if (blind.empty()) return said;
+  auto own = look(blind);
+  if (own) return own;
+  said.trouble.push_back(
+      fmt::format("{}: ask there; it sees nothing, and {}", blind, own.error().what));
+  return said;
+}
+
+Result<StatusText> StatusSource::look(const std::string& why) {
   if (setup_.scheduler == nullptr) return Error{ErrorKind::Invalid, setup_.why_no_slurm};
   if (cloud_ == nullptr) {
     auto cluster = cluster_of(setup_);
@@ -135,11 +142,14 @@ Result<StatusText> StatusSource::look() {
   const auto started = std::chrono::steady_clock::now();
   const std::size_t calls = cloud_->stats().calls;
   cloud_->set_deadline(started + setup_.config.api.run_timeout);
+  const Known known = state_dir_.empty() ? Known{} : read_known(state_dir_);
+  shot_.pauses = known.pauses;
   const TimePoint now = wall_clock();
   const auto seen = observe(*cloud_, *setup_.scheduler, setup_.config, now, shot_);
   if (!seen) return seen.error().in("a look of flexctl's own failed");
   Status status;
   status.state = "live";
+  status.why = why;
   status.started = status.last_complete = now;
   status.last_round = {.number = 0,
                        .started = now,
@@ -148,12 +158,9 @@ Result<StatusText> StatusSource::look() {
                        .is_complete = true,
                        .error = {},
                        .calls = cloud_->stats().calls - calls};
-  return StatusText{
-      .text = to_json_text(
-          status, setup_.config, shot_, state_dir_.empty() ? Memory{} : load_memory(state_dir_)),
-      .from = "live",
-      .where = "slurmctld and Compute Engine",
-      .trouble = {}};
+  return StatusText{.text = to_json_text(status, setup_.config, shot_, known.memory),
+                    .from = "live",
+                    .where = "slurmctld and Compute Engine"};
 }
 
 }  // namespace flex

@@ -25,14 +25,18 @@ class StatusSource {
   /// `is_live`: always a look of its own.
   StatusSource(Setup& setup, bool is_live) : setup_(setup), is_live_(is_live) {}
 
-  /// The file; if it cannot be read, the port; if nobody answers there, a look of its own.
+  /// The file; if it cannot be read, the port; if nobody answers there, or only a sweeper that is
+  /// passive, a look of its own.
   [[nodiscard]] Result<StatusText> read();
 
   /// What read() is about to do, for who waits for it.
   [[nodiscard]] std::string doing() const;
 
  private:
-  Result<StatusText> look();
+  /// A look of its own; `why`, if that was not asked for.
+  Result<StatusText> look(const std::string& why);
+  /// What a sweeper says, unless it is passive.
+  Result<StatusText> heed(StatusText said);
 
   Setup& setup_;
   bool is_live_;

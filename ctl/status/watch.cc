@@ -3,6 +3,7 @@
 
 #include "ctl/setup.h"
 #include "ctl/table.h"
+#include "lib/core/program.h"
 
 #include <fmt/format.h>
 
@@ -20,10 +21,10 @@ namespace {
 constexpr std::string_view kOpen = "\033[?1049h\033[?25l";
 constexpr std::string_view kClose = "\033[?25h\033[?1049l";
 
-sigset_t our_signals() {
+sigset_t window_changes() {
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) ::sigaddset(&signals, number);
+  ::sigaddset(&signals, SIGWINCH);
   return signals;
 }
 
@@ -38,12 +39,28 @@ bool write_out(std::string_view text) {
   return true;
 }
 
-/// The signals wait until they are looked for, and the screen is given back whatever happens.
+/// A look may take minutes, so nobody waits for its end. Only what a handler may do is done.
+extern "C" void end_screen(int /*number*/) {
+  const ssize_t put = ::write(STDOUT_FILENO, kClose.data(), kClose.size());
+  ::_exit(put < 0 ? kExitFailed : kExitOk);
+}
+
+extern "C" void end_plainly(int /*number*/) {
+  ::_exit(kExitOk);
+}
+
+/// SIGINT, SIGTERM and SIGHUP end the process at once, and give the screen back.
 class Screen {
  public:
   explicit Screen(bool is_terminal) : is_terminal_(is_terminal) {
-    const sigset_t signals = our_signals();
+    const sigset_t signals = window_changes();
     ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+
+    struct sigaction action {};
+
+    action.sa_handler = is_terminal_ ? end_screen : end_plainly;
+    ::sigfillset(&action.sa_mask);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(number, &action, nullptr);
     if (is_terminal_) (void)write_out(kOpen);
   }
 
@@ -57,12 +74,11 @@ class Screen {
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  /// False if it is to end.
-  [[nodiscard]] static bool sleep(std::chrono::seconds time) {
-    const sigset_t signals = our_signals();
+  /// Less long if the window changes: that is drawn at once.
+  static void sleep(std::chrono::seconds time) {
+    const sigset_t signals = window_changes();
     const timespec limit{.tv_sec = time.count(), .tv_nsec = 0};
-    const int got = ::sigtimedwait(&signals, nullptr, &limit);
-    return got < 0 || got == SIGWINCH;  // a new size is drawn at once
+    (void)::sigtimedwait(&signals, nullptr, &limit);
   }
 
  private:
@@ -96,21 +112,23 @@ std::string frame(const std::vector<std::string>& lines,
 }
 
 void run_watch(const Watch& watch) {
-  const Screen screen{standard_output().is_terminal};
-  bool is_read = true;
-  do {
+  const bool has_screen = !watch.is_plain && standard_output().is_terminal;
+  const Screen screen{has_screen};
+  while (true) {
     const Terminal terminal = standard_output();
     const std::string doing = watch.doing();
-    if (terminal.is_terminal) (void)write_out(footer_only(doing + " …", terminal));
+    if (has_screen) (void)write_out(footer_only(doing + " …", terminal));
     const std::vector<std::string> lines = watch.draw(terminal);
-    if (terminal.is_terminal) {
-      is_read = write_out(frame(lines, footer_of(watch, doing), terminal));
+    std::string text;
+    if (has_screen) {
+      text = frame(lines, footer_of(watch, doing), terminal);
     } else {
-      std::string text;
       for (const std::string& line : lines) text += line + '\n';
-      is_read = write_out(text + '\n');
+      if (!watch.is_plain) text += '\n';
     }
-  } while (is_read && Screen::sleep(watch.interval));
+    if (!write_out(text)) return;
+    Screen::sleep(watch.interval);
+  }
 }
 
 }  // namespace flex

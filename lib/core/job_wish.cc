@@ -17,11 +17,8 @@ namespace {
 /// A value as it can be shown: not endless, no control characters.
 std::string shown(std::string_view value) {
   constexpr std::size_t kMost = 40;
-  std::string text(beginning_of(value, kMost));
-  for (char& letter : text) {
-    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = '?';
-  }
-  return text.size() < value.size() ? text + "..." : text;
+  const std::string_view beginning = beginning_of(value, kMost);
+  return printable(beginning, '?') + (beginning.size() < value.size() ? "..." : "");
 }
 
 Error refused(std::string_view name, std::string_view value, std::string_view why) {

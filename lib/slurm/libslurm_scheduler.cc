@@ -387,6 +387,11 @@ std::optional<uid_t> slurm_user_id() {
   return slurm_conf.slurm_user_id;
 }
 
+std::string slurm_conf_state_dir() {
+  if (&slurm_conf == nullptr || slurm_conf.state_save_location == nullptr) return {};
+  return slurm_conf.state_save_location;
+}
+
 Result<std::unique_ptr<Scheduler>> open_libslurm(const std::string& conf_file) {
   const std::string path = conf_file.empty() ? find_slurm_conf() : conf_file;
   if (path.empty()) {

@@ -14,6 +14,10 @@ namespace flex {
 /// SlurmUser's id as slurm.conf has it; known only after open_libslurm.
 [[nodiscard]] std::optional<uid_t> slurm_user_id();
 
+/// StateSaveLocation as slurm.conf has it, for when slurmctld does not answer; empty: not known.
+/// Known only after open_libslurm.
+[[nodiscard]] std::string slurm_conf_state_dir();
+
 /// slurm_init with $SLURM_CONF or `conf_file` where that is not empty; slurm_fini at its end. One
 /// per process, in main. libslurm ends the process itself when slurm.conf cannot be read, so that
 /// is checked first and is Invalid here.

@@ -216,6 +216,8 @@ def test_pause_drains_and_holds_over_a_restart_without_memory(ctl):
     assert "Nodeset rest is paused: 2 of its 3 nodes drained" in text
     assert "paused by" in ctl.now.reason("rest-1") and "new image" in ctl.now.reason("rest-1")
     ctl.cluster.stop_sweeper()
+    assert "paused by" in ctl("status", "rest", "--live"), "also without the sweeper"
+    assert "is paused by" in ctl("plan", "--nodes", "rest-2")
     (ctl.cluster.sweeper_dir / "memory.json").unlink()
     job = ctl.submit("rest")
     ctl.cluster.start_sweeper()
@@ -224,6 +226,8 @@ def test_pause_drains_and_holds_over_a_restart_without_memory(ctl):
     assert ctl.now.queued("rest-0") == waits, "what waits stays"
     assert ctl.now.state(job) == "PENDING"
     assert "paused by" in ctl("status", "rest")
+    nodeset, = ctl.json("status", "rest")["nodesets"]
+    assert nodeset["nodes_by_state"]["drained"] == "rest-[1-2]" and "idle" not in nodeset["states"], nodeset
     event, = ctl.history("pause")
     assert event["nodeset"] == "rest" and "new image" in event["why"]
     ctl.cluster.scancel(job)

@@ -235,9 +235,6 @@ def test_what_nobody_knows_is_said(stories):
 
 def test_without_slurmctld_or_google_the_history_tells(stories):
     cluster, job = stories.cluster, stories.job["wait"]
-    settings = cluster.flex_config
-    with_dir = {**settings, "sweeper": {**settings["sweeper"], "state_dir": str(cluster.sweeper_dir)}}
-    path = cluster.sandbox.write("etc/with-dir.yaml", json.dumps(with_dir), 0o600)
     stories.emulator.fault("*", "503", count=10**9)
     try:
         story = stories.explain(job)
@@ -246,7 +243,7 @@ def test_without_slurmctld_or_google_the_history_tells(stories):
         stories.emulator.clear_faults()
     cluster.stop_slurmctld()
     try:
-        done = stories.flexctl("--config", path, "explain", job, "--json")
+        done = stories.flexctl("explain", job, "--json")
         assert done.returncode == 0, done.stderr
         story = json.loads(done.stdout)
         assert events(story, "queued") and any("slurmctld" in note or "Slurm" in note for note in story["notes"])

@@ -11,6 +11,7 @@ import pty
 import select
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -194,7 +195,7 @@ def status_is_whole_lines_in_a_pipe_without_colours(scratch):
     done = flexctl(*site(scratch), "status")
     assert done.returncode == 0, done.stdout[:300] + done.stderr
     assert "\033" not in done.stdout and "…" not in done.stdout
-    assert "10004 nodes in 2 nodesets, 5000 VMs, 5000 requests queued, 9 jobs waiting" in done.stdout
+    assert "10004 nodes in 2 nodesets, 5000 VMs, 0 groups, 5000 requests queued, 9 jobs waiting" in done.stdout
     assert done.stdout.count("ACCEPTED") == NODES // 2 and f",{NODES - 1}]" in done.stdout
 
 
@@ -219,7 +220,8 @@ def status_of_some_nodesets_and_as_json(scratch):
     assert report["requests"] == [] and report["trouble"] == [] and report["source"]["from"] == "file"
     done = flexctl(*words, "status", "fwe")
     assert done.returncode == 2 and "no nodeset 'fwe'" in done.stderr and "big, few" in done.stderr
-    assert flexctl(*words, "status", "--json", "--watch").returncode == 2
+    done = flexctl(*words, "plan", "--nodes", "few-0", "--time", "\u009b2J\u202e")
+    assert done.returncode == 2 and "--time" in done.stderr and not {"\u009b", "\u202e"} & set(done.stderr), done.stderr
     assert flexctl(*words, "status", "--watch=0").returncode == 2
 
 
@@ -255,6 +257,15 @@ def status_asks_the_sweeper_s_port_where_its_file_is_not_for_us(scratch):
         done = flexctl("--config", config, "status")
         assert done.returncode == 1 and "401" in done.stderr, done.stderr
         server.shutdown()
+
+
+@in_scratch
+def status_does_not_take_a_passive_sweeper_for_an_empty_cluster(scratch):
+    config = site(scratch, age=400, state="passive", why="slurmctld is in charge on ctl2", nodesets=[], requests=[],
+                  vms=[])[1]
+    done = flexctl("--config", config, "status")
+    assert done.returncode == 1 and "!! this host's sweeper is passive: slurmctld is in charge on ctl2" in done.stdout
+    assert "has said nothing" not in done.stdout, done.stdout
 
 
 class Screen:
@@ -299,7 +310,7 @@ def status_fits_a_terminal(scratch):
     screen.process.wait(60)
     lines = screen.read(1).splitlines()
     screen.close()
-    assert len(lines) <= 30 and any("more requests" in line for line in lines), lines
+    assert len(lines) <= 30 and any("REQUESTS: " in line and "of 5000 (--all)" in line for line in lines), lines
     assert "\033[" in screen.text
 
 
@@ -316,6 +327,34 @@ def watch_draws_in_place_and_gives_the_screen_back(scratch):
     screen.close()
     assert text.startswith("\033[?1049h") and text.endswith("\033[?25h\033[?1049l"), text[-80:]
     assert all(frame.count("\n") < 30 for frame in text.split("\033[H"))
+
+
+@in_scratch
+@on_terminal
+def watch_ends_at_once_while_it_waits_for_an_answer(scratch):
+    config = site(scratch)[1]
+    (scratch / "state/status.json").unlink()
+    with socket.create_server(("127.0.0.1", 0)) as server:  # that never answers
+        config.write_text(config.read_text().replace("'off'", f"'127.0.0.1:{server.getsockname()[1]}'"))
+        screen = Screen([PROGRAM, "--config", config, "status", "--watch=1"])
+        server.accept()
+        screen.until("…")
+        began = time.monotonic()
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.process.wait(60) == 0 and time.monotonic() - began < 1.5, time.monotonic() - began
+    text = screen.read(1)
+    screen.close()
+    assert text.endswith("\033[?25h\033[?1049l"), text[-80:]
+
+
+@in_scratch
+def watch_as_json_is_an_object_a_line(scratch):
+    with subprocess.Popen([PROGRAM, *map(str, site(scratch)), "status", "few", "--watch=1", "--json"], text=True,
+                          stdout=subprocess.PIPE, env=NO_SLURM) as watch:
+        for _ in range(2):
+            assert [nodeset["name"] for nodeset in json.loads(watch.stdout.readline())["nodesets"]] == ["few"]
+        watch.terminate()
+        assert watch.wait(60) == 0
 
 
 @in_scratch
@@ -339,10 +378,10 @@ def slurm_conf_follows_the_release_and_needs_no_slurm(scratch):
 @in_scratch
 def without_slurm_the_other_commands_say_so(scratch):
     words = site(scratch)
-    for command in (("pause", "few"), ("resume", "few"), ("plan", "--job", "7"), ("cancel", "j1-x", "--yes"),
+    for command in (("pause", "few"), ("resume", "few"), ("plan", "--job", "7"), ("plan", "--job", "7_1"), ("cancel", "j1-x", "--yes"),
                     ("sweep", "--once")):
         done = flexctl(*words, *command)
-        assert done.returncode in (1, 2) and "slurm.conf" in done.stderr, (command, done.stderr)
+        assert done.returncode == 2 and "slurm.conf" in done.stderr, (command, done.returncode, done.stderr)
     done = flexctl(*words, "pause", "fwe")
     assert done.returncode == 2 and "big, few" in done.stderr
 
@@ -455,8 +494,11 @@ TESTS = [
     status_says_loudly_what_is_wrong_and_fails,
     status_of_some_nodesets_and_as_json,
     status_asks_the_sweeper_s_port_where_its_file_is_not_for_us,
+    status_does_not_take_a_passive_sweeper_for_an_empty_cluster,
     status_fits_a_terminal,
     watch_draws_in_place_and_gives_the_screen_back,
+    watch_ends_at_once_while_it_waits_for_an_answer,
+    watch_as_json_is_an_object_a_line,
     slurm_conf_follows_the_release_and_needs_no_slurm,
     without_slurm_the_other_commands_say_so,
     bash_completes_commands_options_and_names,

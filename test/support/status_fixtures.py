@@ -2,7 +2,7 @@
 """status.json as the sweeper writes it, for the page: a small cluster, a big one, an empty one, and trouble."""
 import time
 
-STATES = ("allocated", "idle", "booting", "waiting", "powering_down", "down", "powered_down")
+STATES = ("allocated", "idle", "booting", "waiting", "draining", "drained", "powering_down", "down", "powered_down")
 
 
 def iso(seconds_from_now=0):

@@ -88,10 +88,16 @@ TEST_CASE("explain: what was typed", "[ctl]") {
   CHECK(kind("12") == Subject::Kind::Job);
   CHECK(kind("20_3") == Subject::Kind::Job);
   CHECK(find_subject("20_3", {}, teller.facts())->job == 21);
+  Job part = job(31, {}, std::nullopt);
+  part.het_job_id = 30;
+  teller.shot.jobs.items.push_back(part);
+  CHECK(find_subject("30+1", {}, teller.facts())->job == 31);
+  CHECK(kind("hpc-a/j7-x") == Subject::Kind::Request);
   CHECK(kind("a-5") == Subject::Kind::Node);
   CHECK(kind("j7-x") == Subject::Kind::Request);
   CHECK(kind("j8-old") == Subject::Kind::Request);
-  for (const char* text : {"", "b-5", "20_4", "j9-x", "-1", "99999999999", "a-[0-1]"}) {
+  for (const char* text :
+       {"", "0", "b-5", "20_4", "30+2", "j9-x", "hpc-b/j7-x", "-1", "99999999999", "a-[0-1]"}) {
     CAPTURE(text);
     CHECK_FALSE(find_subject(text, teller.events, teller.facts()));
   }
@@ -272,6 +278,101 @@ TEST_CASE("explain: a request that only Google knows of", "[ctl]") {
   CHECK(story.lines[0].text ==
         "gets request j7-x for 2 VMs, nodes a-[0-1], to live 01:15:00 (the history does not say "
         "from whom)");
+}
+
+TEST_CASE("explain: requests of the same name in several groups are told apart", "[ctl]") {
+  Teller teller;
+  teller.waiting_job(7, "a-0");
+  const auto lane = [&](const std::string& group, RequestState state) {
+    ResizeRequest request = teller.asked(7, "a-0", state, "j7-x");
+    teller.owned().requests.clear();
+    teller.no_vms();
+    request.group = {group};
+    request.created = teller.shot.now;
+    teller.owned(group).requests.push_back(std::move(request));
+  };
+  lane("hpc-a-zb", RequestState::Accepted);
+  lane("hpc-a-zc", RequestState::Failed);
+  teller.of_request("queued", "a-0", 7, "j7-x").group = "hpc-a-zb";
+  teller.of_request("failed", "a-0", 7, "j7-x").group = "hpc-a-zc";
+  const Story both = teller.tell("j7-x");
+  CHECK_THAT(both.now,
+             Contains("In group hpc-a-zb: Request hpc-a-zb/j7-x waits in Google's queue"));
+  CHECK_THAT(both.now, Contains("In group hpc-a-zc: Google has given up on it"));
+  // Of the second the history does not say who made it; that it does of the first is another
+  // matter.
+  REQUIRE(both.lines.size() == 3);
+  CHECK_THAT(both.lines[0].text, Contains("gets request hpc-a-zc/j7-x"));
+  CHECK(both.lines[1].text == "has hpc-a-zb/j7-x in its queue");
+  CHECK(both.lines[1].event.request == "j7-x");
+  const Story one = teller.tell("hpc-a-zc/j7-x");
+  CHECK(one.title == "Request hpc-a-zc/j7-x");
+  CHECK(one.now == "Google has given up on it.");
+  CHECK(teller.whats("hpc-a-zb/j7-x") == Texts{"queued j7-x"});
+  CHECK_THAT(teller.tell("7").now, Contains("Request hpc-a-zb/j7-x waits"));
+}
+
+TEST_CASE("explain: VMs that come one by one", "[ctl]") {
+  Teller teller;
+  teller.set().mode = Mode::Individual;
+  teller.owned().group.kind = GroupKind::Individual;
+  teller.waiting_job(7, "a-[0-1]");
+  teller.vms("a-[0-1]");
+  for (const char* name : {"a-0", "a-1"}) {
+    Instance& entry = teller.entry(name);
+    entry.status = InstanceStatus::None;
+    entry.action = InstanceAction::Creating;
+    entry.url.clear();
+  }
+  CHECK(teller.tell("7").now == "a-[0-1] are asked for one by one and have not come yet.");
+  teller.entry("a-1").last_error =
+      ProviderError{.code = "STOCKOUT",
+                    .message = "no room.",
+                    .estimated_availability = teller.shot.now + std::chrono::hours{1}};
+  CHECK(teller.tell("7").now ==
+        "a-[0-1] are asked for one by one and have not come yet; Google says STOCKOUT: no room; "
+        "Google estimates 09:00:00 (in 1 h).");
+  CHECK_THAT(
+      teller.tell("a-0").now,
+      Contains("slurmctld brings the node up. a-0 is asked for one by one and has not come"));
+}
+
+TEST_CASE("explain: a bulkInsert that is under way", "[ctl]") {
+  Teller teller;
+  teller.set().mode = Mode::BulkInsert;
+  teller.waiting_job(7, "a-[0-1]");
+  teller.shot.is_bulk_under_way = true;
+  CHECK_THAT(teller.tell("7").now,
+             Contains("A bulkInsert is under way in the region, which may be for a-[0-1]"));
+  CHECK_THAT(teller.tell("7").now, !Contains("Nothing is asked of Google"));
+}
+
+TEST_CASE("explain: a node of which Slurm says nothing", "[ctl]") {
+  Teller teller;
+  teller.shot.nodes.items.clear();
+  CHECK(teller.tell("a-0").now ==
+        "slurmctld does not know this node. Google has no VM of this name, and none is asked for.");
+  teller.has_slurm = false;
+  CHECK(teller.tell("a-0").now ==
+        "What Slurm does with it cannot be seen. Google has no VM of this name, and none is asked "
+        "for.");
+  teller.has_cloud = false;
+  CHECK(teller.tell("a-0").now ==
+        "What Slurm does with it cannot be seen. What Google has for it cannot be seen, either.");
+  teller.has_cloud = true;
+  teller.asked(7, "a-0");
+  CHECK_THAT(teller.tell("a-0").now, Contains("Request j7-x waits in Google's queue"));
+}
+
+TEST_CASE("explain: what somebody did with flexctl has their name", "[ctl]") {
+  Event event;
+  event.program = "flexctl";
+  event.what = "cancel_request";
+  event.request = "j7-x";
+  event.more["user"] = "ann";
+  CHECK(line_of(event, {}).text == "cancels j7-x (by ann)");
+  event.why = "cancelled by ann";
+  CHECK(line_of(event, {}).text == "cancels j7-x: cancelled by ann");
 }
 
 TEST_CASE("explain: words of an outcome and of text from outside", "[ctl]") {

@@ -41,6 +41,28 @@ TEST_CASE("plan: says group, request, nodes, run duration and how it was compute
   CHECK(json["groups"][0]["exists"] == false);
 }
 
+TEST_CASE("plan: says whether all or nothing is asked for", "[ctl]") {
+  Config settings = config({nodeset("a", nodes("a", 4))});
+  const auto least = [](const PlanStory& story) {
+    return nlohmann::json::parse(plan_json(story))["groups"][0]["requests"][0]["min_n"];
+  };
+  CHECK(least(story_of(settings, 12, std::chrono::hours{4})) == 2);
+  settings.nodesets[0].mode = Mode::Individual;
+  const PlanStory trickle = story_of(settings, 12, std::chrono::hours{4});
+  CHECK_THAT(text_of(trickle), ContainsSubstring("a-[0-1] (2 VMs, one by one)"));
+  CHECK(least(trickle) == 1);
+  settings.nodesets[0].mode = Mode::BulkInsert;
+  const PlanStory bulk = story_of(settings, 12, std::chrono::hours{4});
+  CHECK_THAT(text_of(bulk), ContainsSubstring("a-[0-1] (2 VMs, all or nothing)"));
+  PlanStory jobless{.config = settings};
+  jobless.demand.jobless = nodes("a", 3);
+  FleetView fleet;
+  fleet[0] = {};
+  jobless.plan = plan_resume(settings, "hpc", jobless.demand, fleet);
+  CHECK_THAT(text_of(jobless), ContainsSubstring("a-[0-2] (3 VMs, or as many as there are)"));
+  CHECK(least(jobless) == 1);
+}
+
 TEST_CASE("plan: a job that is made up has no number", "[ctl]") {
   Config settings = config({nodeset("a", nodes("a", 4))});
   settings.nodesets[0].mig_scope = MigScope::Job;

@@ -74,7 +74,12 @@ TEST_CASE("slurm-conf: what the name of a machine type tells", "[ctl]") {
   CHECK(size_of_machine("h4d-standard-192").cpus == 192);
   CHECK(size_of_machine("a3-ultragpu-8g").gpus == 8);
   CHECK_FALSE(size_of_machine("a3-ultragpu-8g").cpus);
-  for (const char* name : {"", "n2", "x-", "x-y", "ct5lp-hightpu-4t", "x-0"}) {
+  for (const char* name : {"n2-custom-8-16384", "n2-custom-8-16384-ext", "custom-8-16384"}) {
+    CAPTURE(name);
+    CHECK(size_of_machine(name).cpus == 8);
+  }
+  for (const char* name :
+       {"", "n2", "n2-custom-", "n2-custom-x-1024", "x-", "x-y", "ct5lp-hightpu-4t", "x-0"}) {
     CHECK_FALSE(size_of_machine(name).cpus);
     CHECK_FALSE(size_of_machine(name).gpus);
   }

@@ -50,10 +50,14 @@ TEST_CASE("table: ten thousand scattered nodes fit a line", "[ctl]") {
 }
 
 TEST_CASE("table: lines are shared, first come first served, nobody without", "[ctl]") {
-  CHECK(share_lines({2, 3}, 10) == std::vector<std::size_t>{2, 3});
-  CHECK(share_lines({100, 100}, 11) == std::vector<std::size_t>{6, 5});
-  CHECK(share_lines({100, 1, 100}, 9) == std::vector<std::size_t>{4, 1, 4});
-  CHECK(share_lines({100, 100}, 4) == std::vector<std::size_t>{3, 1});
-  CHECK(share_lines({100, 100}, 0) == std::vector<std::size_t>{0, 0});
+  using Shares = std::vector<std::size_t>;
+  const Shares many(100, 1);
+  CHECK(share_lines({{1, 1}, {1, 1, 1}}, 10) == Shares{2, 3});
+  CHECK(share_lines({many, many}, 13) == Shares{6, 5});
+  CHECK(share_lines({many, {1}, many}, 12) == Shares{4, 1, 4});
+  CHECK(share_lines({many, many}, 3) == Shares{1, 0});
+  CHECK(share_lines({many, many}, 0) == Shares{0, 0});
   CHECK(share_lines({}, 7).empty());
+  // An entry of two lines is not shown by half; what is smaller may take the line.
+  CHECK(share_lines({{2, 2}, {1, 1, 1}}, 6) == Shares{1, 2});
 }

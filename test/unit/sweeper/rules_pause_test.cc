@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Nodesets that an admin has paused.
 #include "lib/fleet/pause.h"
+#include "sweeper/words.h"
 #include "test/support/catch.h"
 #include "test/support/scene.h"
 
@@ -35,6 +36,32 @@ TEST_CASE("pause: drains what is off or up, and leaves what is on its way") {
   CHECK(std::get<UpdateNodes>(scene.actions.front().what).reason ==
         "flex: nodeset a stopped: paused by ann: new image; go on with: flexctl resume a");
   CHECK(scene.memory.stopped.at("a").why == "paused by ann: new image");
+}
+
+TEST_CASE("pause: a drained node is told as one, whatever else it is") {
+  Scene scene;
+  scene.running_job(7, "a-0");
+  scene.state("a-0", kBusy | NODE_STATE_DRAIN);
+  scene.state("a-1", kIdle | NODE_STATE_DRAIN);
+  scene.state("a-2", kOff | NODE_STATE_DRAIN);
+  scene.state("a-3", kGoing | NODE_STATE_DRAIN);
+  scene.state("a-4", kComing | NODE_STATE_DRAIN);
+  scene.state("a-5", NODE_STATE_DOWN | NODE_STATE_CLOUD | NODE_STATE_DRAIN);
+  scene.state("a-6", kIdle | NODE_STATE_COMPLETING | NODE_STATE_DRAIN);
+  scene.state("a-7", kIdle);
+  const Picture picture{scene.settings, scene.shot};
+  Texts words;
+  for (const NodePicture& node : picture.nodes()) words.emplace_back(node_word(node));
+  CHECK(words == Texts{"draining",
+                       "drained",
+                       "drained",
+                       "powering_down",
+                       "waiting",
+                       "down",
+                       "draining",
+                       "idle"});
+  for (const std::string& word : words)
+    CHECK(std::find(kNodeWords.begin(), kNodeWords.end(), word) != kNodeWords.end());
 }
 
 TEST_CASE("pause: a request that waits stays, and nothing is asked for") {
