@@ -49,15 +49,15 @@ Probe& add_write(std::vector<Probe>& probes,
 }
 
 /// Each creation has two things wrong with it that no project can have: a template and a zone of
-/// that name. Were VMs made all the same, they would be fewer than the least wanted, and gone by
-/// themselves in half a minute.
+/// that name. Were a VM made all the same, it would be gone by itself in half a minute. Nothing
+/// else is wrong with it: what is wrong in itself may be refused before anybody asks who it is.
 void add_bulk(std::vector<Probe>& probes, const ProbeWish& wish) {
   Probe& probe = add_write(
       probes,
       "compute.instances.create",
       "POST",
       fmt::format("/regions/{}/instances/bulkInsert", percent_encode(wish.region)),
-      fmt::format(R"({{"count":"1","minCount":"2","namePattern":"flex-doctor-#",)"
+      fmt::format(R"({{"count":"1","namePattern":"flex-doctor-#",)"
                   R"("sourceInstanceTemplate":"global/instanceTemplates/{0}",)"
                   R"("instanceProperties":{{"scheduling":{{"maxRunDuration":{{"seconds":"30"}},)"
                   R"("instanceTerminationAction":"DELETE"}}}},)"
