@@ -6,8 +6,8 @@
 #include "lib/fleet/groups.h"
 #include "lib/gce/errors.h"
 #include "lib/slurm/hostlist.h"
+#include "lib/slurm/node_state.h"
 #include "sweeper/metrics_gauges.h"
-#include "sweeper/words.h"
 
 #include <algorithm>
 #include <array>
@@ -210,8 +210,8 @@ void Metrics::Impl::look_at(const NodePicture& node, const std::string& nodeset,
   }
   const auto began = coming.find(node.name);
   if (began == coming.end()) return;
-  const std::string_view word = node_word(node);
-  if (began->second != TimePoint{} && node.has_vm() && (word == "idle" || word == "allocated"))
+  const bool is_well = node.node != nullptr && is_up(*node.node) && !is_down(*node.node);
+  if (began->second != TimePoint{} && node.has_vm() && is_well)
     boot_time.Add({{"nodeset", nodeset}}, wait_buckets())
         .Observe(static_cast<double>((now - began->second).count()));
   coming.erase(began);

@@ -150,6 +150,7 @@ Result<StatusText> StatusSource::look(const std::string& why) {
   Status status;
   status.state = "live";
   status.why = why;
+  status.interval = setup_.config.sweeper.interval;
   status.started = status.last_complete = now;
   status.last_round = {.number = 0,
                        .started = now,

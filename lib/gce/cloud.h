@@ -105,7 +105,7 @@ class Cloud {
   [[nodiscard]] virtual CloudStats stats() const = 0;
 
   /// Is told of each HTTP request to the Compute API when it is over, during run().
-  virtual void set_call_observer(CallObserver observer) { (void)observer; }
+  virtual void set_call_observer(CallObserver /*observer*/) {}
 };
 
 }  // namespace flex
