@@ -157,7 +157,7 @@ TEST_CASE("doctor: the cloud", "[ctl]") {
     CHECK(finding.hints == std::vector<std::string>{"gcloud compute instances list"});
   }
   SECTION("a key file that only the environment names") {
-    facts.cloud.environment_key = "/root/key.json";
+    facts.cloud.environment_key = "/home/admin/key.json";
     CHECK(found(facts) == "credentials.environment warning");
   }
   SECTION("requests") {
