@@ -4,6 +4,7 @@
 #include "ctl/command.h"
 #include "ctl/setup.h"
 #include "ctl/terminal.h"
+#include "lib/fleet/power_down.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/slurm/hostlist.h"
@@ -58,6 +59,27 @@ bool is_confirmed(const CancelCommand& command, const CancelPlan& plan) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
+/// Nodes that slurmctld is about to wake are powered down a moment later.
+void wait_for_waking(Session& session, const CancelPlan& plan, ActReport& told) {
+  std::cerr << "waiting for slurmctld to carry out a POWER_UP of " << fold_hostlist(told.waking)
+            << '\n';
+  // A job that can be neither requeued nor cancelled ends with its nodes.
+  const bool leaves_first =
+      std::any_of(plan.slurm.begin(), plan.slurm.end(), [](const Action& action) {
+        return std::holds_alternative<RequeueJob>(action.what) ||
+               std::holds_alternative<CancelJob>(action.what);
+      });
+  const TakenDown taken = take_down_patiently(*session.scheduler,
+                                              session.config,
+                                              {.request = NodeRequest::PowerDownForce,
+                                               .nodes = told.waking,
+                                               .reason = "flex: " + plan.cancel.why,
+                                               .only_free = leaves_first},
+                                              kWakingPatience);
+  if (!taken.result) ++told.failed;
+  if (taken.waking.empty()) --told.again;
+}
+
 /// First Google, then, if that was in time, Slurm.
 int carry_out(Session& session,
               const Snapshot& shot,
@@ -89,7 +111,8 @@ int carry_out(Session& session,
     return complain("too late: it is just being served, and nothing was done", kExitFailed);
   if (cancelled.failed > 0)
     return complain("the request could not be cancelled, and nothing else was done", kExitFailed);
-  const ActReport told = act(actor, plan.slurm);
+  ActReport told = act(actor, plan.slurm);
+  if (!told.waking.empty()) wait_for_waking(session, plan, told);
   if (told.again > 0)
     return complain(
         "the request is cancelled, but its nodes have changed in the meantime: the "
@@ -124,7 +147,7 @@ int run_cancel(const CancelCommand& command, const Options& options, const Log& 
   Snapshot shot;
   shot.cluster = session->cluster;
   const auto seen =
-      observe(*session->cloud, *session->scheduler, session->config, wall_clock(), shot);
+      observe_whole(*session->cloud, *session->scheduler, session->config, wall_clock(), shot);
   if (!seen) return complain(seen.error().what, kExitFailed);
   const auto plan =
       plan_cancel(session->config,

@@ -17,11 +17,16 @@ namespace flex {
 
 namespace {
 
+/// As users write it where a name alone is not enough.
+std::string full_name(const ResizeRequest& request) {
+  return request.group.text + "/" + request.name.text;
+}
+
 std::vector<Placed<ResizeRequest>> find_requests(const Snapshot& shot, const std::string& name) {
   std::vector<Placed<ResizeRequest>> found;
   for (const SweptGroup& group : shot.groups) {
     for (const ResizeRequest& request : group.requests) {
-      if (request.name.text == name || key_of(request) == name)
+      if (request.name.text == name || full_name(request) == name)
         found.push_back({.item = &request, .group = &group});
     }
   }
@@ -78,7 +83,7 @@ Result<Placed<ResizeRequest>> choose(const Snapshot& shot, const std::string& na
   if (found.size() > 1) {
     std::vector<std::string> keys;
     keys.reserve(found.size());
-    for (const auto& request : found) keys.push_back(key_of(*request));
+    for (const auto& request : found) keys.push_back(full_name(*request));
     return Error{
         ErrorKind::Invalid,
         fmt::format("there are several of that name, say which: {}", fmt::join(keys, ", "))};

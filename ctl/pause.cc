@@ -8,7 +8,9 @@
 #include "ctl/terminal.h"
 #include "lib/core/state_file.h"
 #include "lib/core/text.h"
+#include "lib/fleet/power_down.h"
 #include "lib/slurm/hostlist.h"
+#include "lib/slurm/node_state.h"
 #include "sweeper/memory.h"
 
 #include <CLI/CLI.hpp>
@@ -171,6 +173,18 @@ bool is_about_to_be_drained(const Desk& desk) {
   return memory && memory->stopped.contains(desk.nodeset->name);
 }
 
+/// Then no node of the nodeset is unusable, whoever undrained it.
+Result<Done> undrain(const Desk& desk, const std::vector<NodeName>& drained) {
+  Scheduler& scheduler = *desk.setup.scheduler;
+  const auto done = undrain_nodes(scheduler, drained);
+  const auto unusable = nodes_that(desk, is_unusable);
+  if (!done || !unusable) return done ? unusable.error() : done.error();
+  return take_down(scheduler,
+                   desk.setup.config,
+                   {.request = NodeRequest::PowerDownForce, .nodes = *unusable, .only_free = true})
+      .result;
+}
+
 int run_resume(const PauseCommand& command, const Options& options) {
   Opened opened = open_desk(command, options);
   if (!opened.desk) return opened.code;
@@ -182,11 +196,7 @@ int run_resume(const PauseCommand& command, const Options& options) {
   }
   const auto nodes =
       nodes_that(desk, [&](const Node& node) { return is_stop_drained(node, name); });
-  Result<Done> undrained = Done{};
-  if (!nodes)
-    undrained = nodes.error();
-  else if (!nodes->empty())
-    undrained = desk.setup.scheduler->update_nodes(*nodes, NodeRequest::Undrain, {});
+  const Result<Done> undrained = nodes ? undrain(desk, *nodes) : nodes.error();
   const std::vector<NodeName> done = nodes && undrained ? *nodes : std::vector<NodeName>{};
   const bool is_news = was_paused || !done.empty();
   if (is_news) tell(desk, "resume", done, was_paused ? "the pause is over" : "the stop is cleared");

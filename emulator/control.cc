@@ -173,6 +173,7 @@ HttpOut Front::post_control(const std::string& what, const HttpIn& in) {
     if (!member(body, "seconds").is_number() || number_of(body, "seconds", 0) < 0)
       return problem(400, "seconds must be a number, not below 0");
     world_.clock.advance(number_of(body, "seconds", 0));
+    world_.history.time_changed(world_.clock);
     ++world_.changes;
   } else {
     return problem(404, "no such control call: " + what);
@@ -206,6 +207,7 @@ HttpOut Front::handle_control(const HttpIn& in) {
   const std::lock_guard lock(mutex_);
   if (what == "config") return json_out(200, to_json(world_.settings, world_.clock.factor()));
   if (what == "faults") return json_out(200, faults_.list());
+  if (what == "history") return json_out(200, world_.history.dump());
   return problem(404, "no such control call: " + what);
 }
 

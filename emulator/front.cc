@@ -45,15 +45,18 @@ HttpOut reply_out(const Reply& reply, const std::string& fields) {
 }
 
 /// The parameters are checked here; what a field must hold is the handlers' business.
-std::optional<Reply> check_shape(const HttpIn& in, const Route& route, Json& body) {
-  if (auto bad = check_query(shapes(), *route.method, in.query))
+std::optional<Reply> check_shape(const HttpIn& in,
+                                 const Route& route,
+                                 const Query& query,
+                                 Json& body) {
+  if (auto bad = check_query(shapes(), *route.method, query))
     return refuse(400, "badRequest", *bad);
   const std::string& message = route.method->body;
   body = in.body.empty() ? Json::object() : Json::parse(in.body, nullptr, false);
   if (body.is_discarded()) return refuse(400, "parseError", "Invalid JSON payload received.");
   if (message.empty()) {
-    if (!body.is_object() || !body.empty())
-      return refuse(400, "badRequest", route.method->name + " takes no body.");
+    if (auto bad = check_no_body(*route.method, body)) return refuse(400, "badRequest", *bad);
+    body = Json::object();
     return std::nullopt;
   }
   if (auto bad = check_message(shapes(), message, body)) return refuse(400, "badRequest", *bad);
@@ -113,9 +116,12 @@ HttpOut Front::serve(const HttpIn& in, JournalEntry& entry) {
     latency_ms = latency_of(entry.method) + plan.latency_ms;
     if (plan.fault) entry.fault = to_string(plan.fault->kind);
   }
-  Call call{.method = route->method, .params = route->params, .query = in.query};
+  Call call{.method = route->method,
+            .params = route->params,
+            .query = with_api_names(*route->method, in.query)};
   if (auto bad = check_access(in, *route)) return json_out(bad->status, bad->body);
-  if (auto bad = check_shape(in, *route, call.body)) return json_out(bad->status, bad->body);
+  if (auto bad = check_shape(in, *route, call.query, call.body))
+    return json_out(bad->status, bad->body);
   return act(in, std::move(call), plan, latency_ms);
 }
 

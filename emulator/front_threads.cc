@@ -116,7 +116,10 @@ std::optional<std::string> Front::configure(const Json& change) {
   const std::lock_guard lock(mutex_);
   std::optional<double> factor;
   if (auto bad = apply_settings(world_.settings, change, factor)) return bad;
-  if (factor) world_.clock.set_factor(*factor);
+  if (factor) {
+    world_.clock.set_factor(*factor);
+    world_.history.time_changed(world_.clock);
+  }
   world_.capacity_changed();
   world_.tick();
   ++world_.changes;

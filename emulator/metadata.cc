@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <vector>
 
 namespace flex::emulator {
 
@@ -18,6 +21,98 @@ HttpOut text_out(int status, std::string text) {
           .body = std::move(text),
           .content_type = "application/text",
           .headers = {{"Metadata-Flavor", "Google"}}};
+}
+
+/// What a VM can read of itself. Maps are directories; a list is shown one item a line.
+Json metadata_tree(const std::string& project, const std::string& zone) {
+  const Json account{{"aliases", {"default"}},
+                     {"email", kEmail},
+                     {"scopes", {"https://www.googleapis.com/auth/cloud-platform"}}};
+  const std::string place = fmt::format("projects/{}/zones/{}", kProjectNumber, zone);
+  const std::string type = fmt::format("projects/{}/machineTypes/e2-standard-4", kProjectNumber);
+  const Json instance{{"attributes", Json::object()},
+                      {"description", ""},
+                      {"hostname", fmt::format("controller.{}.c.{}.internal", zone, project)},
+                      {"id", 4520031799277581759},
+                      {"machine-type", type},
+                      {"name", "controller"},
+                      {"scheduling",
+                       {{"automatic-restart", "TRUE"},
+                        {"on-host-maintenance", "MIGRATE"},
+                        {"preemptible", "FALSE"}}},
+                      {"service-accounts", {{"default", account}, {std::string(kEmail), account}}},
+                      {"tags", Json::array()},
+                      {"zone", place}};
+  return Json{{"v1",
+               {{"instance", instance},
+                {"project",
+                 {{"attributes", Json::object()},
+                  {"numeric-project-id", 123456789012},
+                  {"project-id", project}}},
+                {"universe", {{"universe-domain", "googleapis.com"}}}}}};
+}
+
+/// Null: there is no such entry. The first part is "computeMetadata".
+const Json* find_entry(const Json& tree, const std::vector<std::string>& parts) {
+  const Json* at = &tree;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(parts[i]);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+std::string leaf_text(const Json& value) {
+  if (!value.is_array()) return value.is_string() ? value.get<std::string>() : value.dump();
+  std::string text;
+  for (const Json& item : value) text += item.get<std::string>() + "\n";
+  return text;
+}
+
+/// The names in a directory, one a line; those of directories end in a slash.
+std::string listing(const Json& directory) {
+  std::string text;
+  for (const auto& [name, value] : directory.items())
+    text += name + (value.is_object() ? "/\n" : "\n");
+  if (directory.contains("email") && directory.contains("scopes")) text += "token\n";
+  return text;
+}
+
+/// "service-accounts" to "serviceAccounts": names in JSON, but not those that a user chose.
+std::string camel_case(std::string_view name) {
+  if (name.find('@') != std::string_view::npos) return std::string(name);
+  std::string text;
+  bool is_upper = false;
+  for (const char letter : name) {
+    if (letter != '-')
+      text +=
+          is_upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
+    is_upper = letter == '-';
+  }
+  return text;
+}
+
+Json to_recursive(const Json& value) {
+  if (!value.is_object()) return value;
+  Json out = Json::object();
+  for (const auto& [name, item] : value.items()) out[camel_case(name)] = to_recursive(item);
+  return out;
+}
+
+/// A directory as a listing or, with recursive=true, as JSON of all that is below it.
+HttpOut show_entry(const Json& entry, const Query& query) {
+  const auto asks = [&query](const std::string& name, std::string_view value) {
+    const auto found = query.find(name);
+    return found != query.end() && found->second == value;
+  };
+  const bool is_recursive = asks("recursive", "true") || asks("recursive", "True");
+  if (!(entry.is_object() && is_recursive) && !asks("alt", "json"))
+    return text_out(200, entry.is_object() ? listing(entry) : leaf_text(entry));
+  HttpOut out = json_out(200, to_recursive(entry));
+  out.headers.emplace_back("Metadata-Flavor", "Google");
+  return out;
 }
 
 bool is_base64url(std::string_view text) {
@@ -81,8 +176,6 @@ HttpOut Front::handle_metadata(const HttpIn& in) {
   if (in.path == "/") return text_out(200, "computeMetadata/\n");
   if (in.metadata_flavor != "Google")
     return text_out(403, "Missing required header \"Metadata-Flavor\": \"Google\"\n");
-  constexpr std::string_view kRoot = "/computeMetadata/v1/";
-  const std::string what = in.path.size() < kRoot.size() ? "" : in.path.substr(kRoot.size());
   std::string project;
   std::string zone;
   {
@@ -90,29 +183,19 @@ HttpOut Front::handle_metadata(const HttpIn& in) {
     project = world_.settings.project;
     zone = world_.settings.zone;
   }
-  const std::string account = "instance/service-accounts/default/";
-  if (what == account + "token") {
+  const std::vector<std::string> parts = split_path(in.path);
+  // A token is made when it is asked for; it is in no listing of values.
+  const bool is_account = parts.size() == 6 && parts[1] == "v1" && parts[2] == "instance" &&
+                          parts[3] == "service-accounts";
+  if (is_account && (parts[4] == "default" || parts[4] == kEmail) && parts[5] == "token") {
     HttpOut out = json_out(200, issue_token());
     out.headers.emplace_back("Metadata-Flavor", "Google");
     return out;
   }
-  if (what == account) {
-    HttpOut out = json_out(200,
-                           Json{{"email", kEmail},
-                                {"aliases", {"default"}},
-                                {"scopes", {"https://www.googleapis.com/auth/cloud-platform"}}});
-    out.headers.emplace_back("Metadata-Flavor", "Google");
-    return out;
-  }
-  if (what == account + "email") return text_out(200, std::string(kEmail));
-  if (what == account + "scopes")
-    return text_out(200, "https://www.googleapis.com/auth/cloud-platform\n");
-  if (what == "project/project-id") return text_out(200, project);
-  if (what == "project/numeric-project-id") return text_out(200, std::string(kProjectNumber));
-  if (what == "instance/zone")
-    return text_out(200, fmt::format("projects/{}/zones/{}", kProjectNumber, zone));
-  if (what.empty()) return text_out(200, "instance/\nproject/\n");
-  return text_out(404, "not found\n");
+  const Json tree = metadata_tree(project, zone);
+  const Json* at = find_entry(tree, parts);
+  if (at == nullptr) return text_out(404, "not found\n");
+  return show_entry(*at, in.query);
 }
 
 HttpOut Front::handle_token(const HttpIn& in) {

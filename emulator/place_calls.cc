@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace flex::emulator {
 
@@ -16,20 +17,37 @@ std::string project_path(const Call& call) {
   return "projects/" + call.project();
 }
 
+/// What every region has, and nothing here comes near to.
+std::map<std::string, std::int64_t> usual_quota() {
+  return {{"CPUS", 500000},
+          {"DISKS_TOTAL_GB", 500000},
+          {"INSTANCES", 500000},
+          {"INSTANCE_GROUPS", 5000},
+          {"INSTANCE_GROUP_MANAGERS", 5000},
+          {"IN_USE_ADDRESSES", 500000},
+          {"SSD_TOTAL_GB", 500000}};
+}
+
+Json quotas_of(const World& world, const std::string& region) {
+  std::map<std::string, std::int64_t> limits = usual_quota();
+  for (const auto& [metric, limit] : world.settings.quota) limits[metric] = limit;
+  std::int64_t vms = 0;
+  for (const std::string& zone : world.settings.regions.at(region)) vms += world.count_vms(zone);
+  Json quotas = Json::array();
+  // The API's Region lists only the metrics it knows; the quota of active requests is elsewhere.
+  const FieldShape& known = shapes().message("Quota")->at("metric");
+  for (const auto& [metric, limit] : limits)
+    if (known.values.contains(metric))
+      quotas.push_back(Json{{"metric", metric},
+                            {"limit", static_cast<double>(limit)},
+                            {"usage", metric == "INSTANCES" ? static_cast<double>(vms) : 0.0}});
+  return quotas;
+}
+
 Json region_json(const World& world, const Call& call, const std::string& name) {
   Json zones = Json::array();
   for (const std::string& zone : world.settings.regions.at(name))
     zones.push_back(url_of(project_path(call) + "/zones/" + zone));
-  Json quotas = Json::array();
-  std::int64_t vms = 0;
-  for (const std::string& zone : world.settings.regions.at(name)) vms += world.count_vms(zone);
-  // The API's Region lists only the metrics it knows; the quota of active requests is elsewhere.
-  const FieldShape& metric = shapes().message("Quota")->at("metric");
-  for (const auto& [key, limit] : world.settings.quota)
-    if (metric.values.contains(key))
-      quotas.push_back(Json{{"metric", key},
-                            {"limit", static_cast<double>(limit)},
-                            {"usage", key == "INSTANCES" ? static_cast<double>(vms) : 0.0}});
   return Json{{"kind", "compute#region"},
               {"id", "1000"},
               {"name", name},
@@ -38,7 +56,7 @@ Json region_json(const World& world, const Call& call, const std::string& name) 
               {"creationTimestamp", format_stamp(kEpoch)},
               {"selfLink", url_of(project_path(call) + "/regions/" + name)},
               {"zones", zones},
-              {"quotas", quotas},
+              {"quotas", quotas_of(world, name)},
               {"supportsPzs", false}};
 }
 

@@ -139,7 +139,12 @@ Json to_json(const World& world, const Group& group, const std::string& name, co
     if (request != group.requests.end() && !request->second.last_attempt.is_null())
       json["lastAttempt"]["errors"] = request->second.last_attempt;
   }
-  if (entry.zone.empty()) return json;
+  if (entry.zone.empty()) {
+    const bool is_queued = entry.action == MemberAction::Creating;
+    if (is_queued && says_pending(world.settings.queued_status, name))
+      json["instanceStatus"] = to_string(VmStatus::Pending);
+    return json;
+  }
   const Place place{group.place.project, "zones/" + entry.zone};
   json["instance"] = url_of(path_of(place, "instances", name));
   const auto vm = world.vms.find(place.key(name));
@@ -165,7 +170,10 @@ Json to_json(const World& world, const Vm& vm) {
   json["zone"] = url_of("projects/" + vm.project + "/zones/" + vm.zone);
   json["selfLink"] = url_of(path_of(vm.place(), "instances", vm.name));
   json["machineType"] = url_of(path_of(vm.place(), "machineTypes", type));
-  json["status"] = to_string(vm.status);
+  // One that is in no group is PENDING before anything is made.
+  const bool is_pending = vm.group.empty() && vm.status == VmStatus::Provisioning &&
+                          says_pending(world.settings.queued_status, vm.name);
+  json["status"] = to_string(is_pending ? VmStatus::Pending : vm.status);
   json["creationTimestamp"] = world.stamp(vm.created);
   json["scheduling"] = scheduling_of(world, vm);
   for (const char* key : {"labels", "tags", "metadata", "serviceAccounts", "guestAccelerators"})

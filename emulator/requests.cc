@@ -23,6 +23,7 @@ void World::add_request(Group& group, Request request) {
   for (const std::string& node : request.nodes)
     group.members[node] = Member{.request = request.name};
   index_request(group, request);
+  history.request_made(clock, group, request);
   group.requests[request.name] = std::move(request);
   ++changes;
 }
@@ -43,6 +44,7 @@ void World::end_request(Group& group, Request& request, RequestState state, Json
   request.finished = clock.now();
   request.error = std::move(error);
   request.is_cancelling = false;
+  history.request_ended(clock, group, request);
   if (state != RequestState::Succeeded)
     for (const std::string& node : request.nodes) drop_member(group, node);
   // A group's deletion waits for its requests.

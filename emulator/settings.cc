@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <numeric>
+#include <string_view>
+#include <utility>
 
 namespace flex::emulator {
 
@@ -73,6 +76,28 @@ bool set_boot_failure(Settings& settings, const Json& value) {
   return true;
 }
 
+constexpr std::pair<std::string_view, QueuedStatus> kQueuedWords[] = {
+    {"none", QueuedStatus::None},
+    {"pending", QueuedStatus::Pending},
+    {"mixed", QueuedStatus::Mixed},
+};
+
+bool set_queued_status(Settings& settings, const Json& value) {
+  if (!value.is_string()) return false;
+  for (const auto& [word, status] : kQueuedWords) {
+    if (value.get_ref<const std::string&>() != word) continue;
+    settings.queued_status = status;
+    return true;
+  }
+  return false;
+}
+
+std::string_view to_string(QueuedStatus wanted) {
+  for (const auto& [word, status] : kQueuedWords)
+    if (status == wanted) return word;
+  return {};
+}
+
 bool set_regions(Settings& settings, const Json& value) {
   if (!value.is_object()) return false;
   auto regions = settings.regions;
@@ -130,6 +155,7 @@ const std::map<std::string, Setter>& setters() {
       {"eta_seconds", [](S& s, const Json& v) { return set_number(s.eta_seconds, v); }},
       {"boot_failure", set_boot_failure},
       {"keep_dead_entries", [](S& s, const Json& v) { return set_flag(s.keep_dead_entries, v); }},
+      {"queued_status", set_queued_status},
       {"hook", [](S& s, const Json& v) { return set_texts(s.hook, v); }},
       {"strict_tokens", [](S& s, const Json& v) { return set_flag(s.strict_tokens, v); }},
       {"projects", [](S& s, const Json& v) { return set_texts(s.projects, v); }},
@@ -178,6 +204,14 @@ Problem apply_settings(Settings& settings, const Json& change, std::optional<dou
   return std::nullopt;
 }
 
+bool says_pending(QueuedStatus status, std::string_view name) {
+  if (status != QueuedStatus::Mixed) return status == QueuedStatus::Pending;
+  const auto sum = std::accumulate(name.begin(), name.end(), 0U, [](unsigned total, char letter) {
+    return total + static_cast<unsigned char>(letter);
+  });
+  return sum % 2 == 1;
+}
+
 Json to_json(const Settings& s, double factor) {
   return Json{
       {"latency_ms", s.latency_ms},
@@ -192,6 +226,7 @@ Json to_json(const Settings& s, double factor) {
        s.boot_failure_names.empty() ? Json(s.boot_failure_probability)
                                     : Json(s.boot_failure_names)},
       {"keep_dead_entries", s.keep_dead_entries},
+      {"queued_status", to_string(s.queued_status)},
       {"hook", s.hook},
       {"strict_tokens", s.strict_tokens},
       {"projects", s.projects},

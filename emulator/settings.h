@@ -8,9 +8,18 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flex::emulator {
+
+/// What the API says of a VM that waits for capacity. Google documents PENDING and shows entries
+/// without a status; which of the two it answers is not known.
+enum class QueuedStatus {
+  None,     ///< no status
+  Pending,  ///< PENDING
+  Mixed,    ///< either, by the VM's name
+};
 
 struct Settings {
   double latency_ms = 0;  ///< every API call
@@ -24,6 +33,7 @@ struct Settings {
   double boot_failure_probability = 0;
   std::set<std::string> boot_failure_names{};
   bool keep_dead_entries = false;  ///< a VM that ends leaves its entry in the group
+  QueuedStatus queued_status = QueuedStatus::Mixed;
   std::vector<std::string> hook{};
   bool strict_tokens = false;
   std::set<std::string> projects{};                           ///< allowed; empty: any
@@ -50,5 +60,9 @@ struct Settings {
                                                         std::optional<double>& factor);
 
 [[nodiscard]] Json to_json(const Settings& settings, double factor);
+
+/// Whether a VM of this name is PENDING while it waits. With `mixed` neighbours differ: of a-0 and
+/// a-1 one is.
+[[nodiscard]] bool says_pending(QueuedStatus status, std::string_view name);
 
 }  // namespace flex::emulator

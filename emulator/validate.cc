@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <limits>
 
@@ -105,6 +107,44 @@ Json strip_value(const Shapes& shapes, const FieldShape& field, const Json& valu
 }
 
 }  // namespace
+
+std::string from_snake_case(std::string_view name) {
+  std::string text;
+  bool is_upper = false;
+  for (const char letter : name) {
+    if (letter != '_')
+      text +=
+          is_upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
+    is_upper = letter == '_';
+  }
+  return text;
+}
+
+Query with_api_names(const MethodShape& method, const Query& query) {
+  Query named;
+  for (const auto& [name, value] : query) {
+    const std::string other = from_snake_case(name);
+    const bool is_known = !method.query.contains(name) && method.query.contains(other);
+    named.emplace(is_known ? other : name, value);
+  }
+  return named;
+}
+
+std::optional<std::string> check_no_body(const MethodShape& method, const Json& body) {
+  if (body.is_string() && body.get_ref<const std::string&>().empty()) return std::nullopt;
+  if (!body.is_object()) return method.name + " takes no body.";
+  for (const auto& [name, value] : body.items()) {
+    const std::string known = from_snake_case(name);
+    const bool is_path_parameter =
+        std::find(method.pattern.begin(), method.pattern.end(), "{" + known + "}") !=
+        method.pattern.end();
+    if (!is_path_parameter && !method.query.contains(known))
+      return fmt::format("Invalid JSON payload received. Unknown name \"{}\": {} takes no body.",
+                         name,
+                         method.name);
+  }
+  return std::nullopt;
+}
 
 std::optional<std::string> check_query(const Shapes& shapes,
                                        const MethodShape& method,

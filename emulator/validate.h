@@ -8,10 +8,23 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace flex::emulator {
 
 using Query = std::multimap<std::string, std::string>;
+
+/// "request_id" to "requestId".
+[[nodiscard]] std::string from_snake_case(std::string_view name);
+
+/// The query with the method's own parameters under the names of the API: some of Google's clients
+/// send request_id for requestId, and Google takes both.
+[[nodiscard]] Query with_api_names(const MethodShape& method, const Query& query);
+
+/// What is wrong with the body of a method that has none, or nothing. Google's clients send
+/// nothing, an empty object, an empty text, or the whole request message: that has the method's
+/// parameters.
+[[nodiscard]] std::optional<std::string> check_no_body(const MethodShape& method, const Json& body);
 
 /// What is wrong with the query, or nothing: an unknown parameter, one given twice, a bad number.
 [[nodiscard]] std::optional<std::string> check_query(const Shapes& shapes,

@@ -22,8 +22,26 @@ Vm& World::make_vm(const VmSpec& spec) {
   if (vm.ends > 0) due_leases_.emplace(vm.ends, key);
   ++vms_in_zone_[vm.zone];
   ++changes;
+  const auto group = groups.find(vm.group);
+  history.vm_made(clock, vm, group == groups.end() ? nullptr : &group->second);
   return vms[key] = std::move(vm);
 }
+
+namespace {
+
+std::string words_of(VmEnd how) {
+  switch (how) {
+    case VmEnd::Deleted:
+      return "deleted";
+    case VmEnd::LeaseOver:
+      return "lease over";
+    case VmEnd::Vanished:
+      return "vanished";
+  }
+  return {};
+}
+
+}  // namespace
 
 void World::boot(Vm& vm) {
   ++changes;
@@ -55,6 +73,7 @@ void World::end_vm(const std::string& key, VmEnd how) {
   if (found == vms.end()) return;
   const Vm vm = std::move(found->second);
   vms.erase(found);
+  history.vm_gone(clock, vm, words_of(how));
   due_boots_.erase({vm.boot_wall, key});
   due_leases_.erase({vm.ends, key});
   --vms_in_zone_[vm.zone];

@@ -76,7 +76,11 @@ std::optional<double> World::next_due() const {
 }
 
 void World::reset() {
+  for (const auto& [key, group] : groups)
+    for (const auto& [name, request] : group.requests)
+      if (request.is_active()) history.request_ended(clock, group, request);
   for (const auto& [key, vm] : vms) {
+    history.vm_gone(clock, vm, "reset");
     if (!vm.is_up) continue;
     const auto group = groups.find(vm.group);
     hooks.push_back({.is_up = false,

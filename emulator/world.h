@@ -4,6 +4,7 @@
 #pragma once
 
 #include "emulator/clock.h"
+#include "emulator/history.h"
 #include "emulator/model.h"
 #include "emulator/settings.h"
 
@@ -64,6 +65,7 @@ class World {
   std::map<std::string, Thing> policies{};
   std::vector<HookCall> hooks{};  ///< taken away by whoever runs them
   std::uint64_t changes = 0;      ///< counts up with every change
+  History history{};
   std::uint64_t next_id = 1000;
 
   // ---- time ----

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -81,7 +82,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   /// Of a group; without a name: the VMs that are in none.
   void fetch_entries(const MigName& group, Then<std::vector<Instance>> then) {
     if (group.empty())
-      context_.cloud.fetch_loose_instances(context_.cluster, std::move(then));
+      context_.cloud.fetch_loose_instances(context_.cluster, {}, std::move(then));
     else
       context_.cloud.fetch_instances(group, std::move(then));
   }
@@ -351,6 +352,42 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
 };
 
 }  // namespace
+
+std::vector<CancelOutcome> cancel_first(Cloud& cloud, ResumePlan& plan) {
+  std::vector<CancelOutcome> outcomes;
+  if (plan.cancels.empty()) return outcomes;
+  for (const PlannedCancel& cancel : plan.cancels) {
+    cloud.cancel_request(
+        cancel.group, cancel.request, [&outcomes, cancel](const Result<Operation>& got) {
+          std::optional<Error> error;
+          if (got && got->error) error = to_error(*got->error);
+          if (!got && got.error().kind != ErrorKind::NotFound) error = got.error();
+          outcomes.push_back({.cancel = cancel, .error = std::move(error)});
+        });
+  }
+  cloud.run();
+  std::unordered_set<NodeName> blocked;
+  for (const CancelOutcome& outcome : outcomes) {
+    if (outcome.error) blocked.insert(outcome.cancel.nodes.begin(), outcome.cancel.nodes.end());
+  }
+  for (GroupPlan& group : plan.groups) {
+    std::erase_if(group.requests, [&](const PlannedRequest& request) {
+      const auto& nodes = request.spec.nodes;
+      const bool is_blocked = std::any_of(
+          nodes.begin(), nodes.end(), [&](const NodeName& node) { return blocked.contains(node); });
+      if (is_blocked)
+        plan.refusals.push_back({.job = request.job,
+                                 .nodes = nodes,
+                                 .error = {ErrorKind::Retry,
+                                           "another request for some of its nodes could not be "
+                                           "cancelled; the sweeper asks again",
+                                           "OTHER_REQUEST"}});
+      return is_blocked;
+    });
+  }
+  std::erase_if(plan.groups, [](const GroupPlan& group) { return group.requests.empty(); });
+  return outcomes;
+}
 
 std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
                                            const ResumePlan& plan,

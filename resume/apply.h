@@ -3,12 +3,15 @@
 // Slurm must be told.
 #pragma once
 
+#include "lib/config/config.h"
 #include "lib/core/log.h"
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "resume/demand.h"
 #include "resume/plan.h"
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -35,6 +38,17 @@ struct NameWait {
   bool settle = false;
 };
 
+/// What became of a request that was to be given up.
+struct CancelOutcome {
+  PlannedCancel cancel{};
+  std::optional<Error> error{};  ///< none: it is cancelled, or gone
+};
+
+/// Gives up what the plan does not need. Requests for the nodes of one that could not be cancelled
+/// are taken out of the plan and refused: the sweeper asks. To be called before apply_to_cloud.
+/// Runs the cloud.
+[[nodiscard]] std::vector<CancelOutcome> cancel_first(Cloud& cloud, ResumePlan& plan);
+
 /// Creates what is missing and asks. One request's failure never stops another. Runs the cloud;
 /// does not wait for VMs.
 [[nodiscard]] std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
@@ -56,15 +70,23 @@ struct SlurmReport {
   const std::vector<RequestOutcome>& outcomes;
 };
 
+/// What giving back needs.
+struct GiveBackTo {
+  Scheduler& scheduler;
+  const Config& config;
+  const Log& log;
+  /// How long to wait for a POWER_UP that slurmctld has not carried out: lib/fleet/power_down.h.
+  std::chrono::milliseconds patience{0};
+};
+
 /// Powers down nodes whose job is gone. To be called as soon as that is known: a moment later
 /// another job may have been put on them. False if Slurm did not take it.
-[[nodiscard]] bool release_unwanted(Scheduler& scheduler,
-                                    const std::vector<NodeName>& unwanted,
-                                    const Log& log);
+/// What slurmctld is about to wake is left in `unwanted`, to be tried again when there is time.
+[[nodiscard]] bool release_unwanted(const GiveBackTo& slurm, std::vector<NodeName>& unwanted);
 
 /// Tells capped jobs so, and gives back the jobs that cannot be served: comment, hold, and one
 /// POWER_DOWN_FORCE for all the nodes that were to come up for them. False if anything could not be
 /// told.
-[[nodiscard]] bool apply_to_slurm(Scheduler& scheduler, const SlurmReport& report, const Log& log);
+[[nodiscard]] bool apply_to_slurm(const GiveBackTo& slurm, const SlurmReport& report);
 
 }  // namespace flex

@@ -112,6 +112,41 @@ Demand resolve_demand(const DemandInput& input) {
   return demand;
 }
 
+std::vector<NodeName> rest_of_jobs(const Config& config, const Demand& demand) {
+  std::unordered_set<NodeName> known(demand.jobless.begin(), demand.jobless.end());
+  known.insert(demand.unwanted.begin(), demand.unwanted.end());
+  for (const Demand::JobNodes& wanted : demand.jobs)
+    known.insert(wanted.nodes.begin(), wanted.nodes.end());
+  std::unordered_map<NodeName, std::size_t> holders;
+  for (const Job& job : demand.living) {
+    for (const NodeName& node : job.nodes) ++holders[node];
+  }
+  std::vector<NodeName> rest;
+  for (const Demand::JobNodes& wanted : demand.jobs) {
+    for (const NodeName& node : wanted.job.nodes) {
+      const Config::Place* const place = config.find(node);
+      if (place == nullptr || place->is_static) continue;
+      const auto found = holders.find(node);
+      const bool is_shared = found != holders.end() && found->second > 1;
+      if (!is_shared && known.insert(node).second) rest.push_back(node);
+    }
+  }
+  return rest;
+}
+
+void add_rest(Demand& demand, const std::vector<NodeName>& rest) {
+  std::unordered_set<NodeName> open(rest.begin(), rest.end());
+  for (Demand::JobNodes& wanted : demand.jobs) {
+    const std::unordered_set<NodeName> mine(wanted.nodes.begin(), wanted.nodes.end());
+    std::vector<NodeName> all;
+    // In the job's own order, so that whoever asks asks for the same.
+    for (const NodeName& node : wanted.job.nodes) {
+      if (mine.contains(node) || open.erase(node) > 0) all.push_back(node);
+    }
+    wanted.nodes = std::move(all);
+  }
+}
+
 bool covers(const ResumeRequest& request,
             std::span<const NodeName> nodes,
             std::span<const Job> jobs) {

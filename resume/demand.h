@@ -16,7 +16,8 @@ struct Demand {
   struct JobNodes {
     Job job{};
     std::vector<NodeName>
-        nodes{};  ///< to bring up for this job; each node is in one job's list only
+        nodes{};           ///< to bring up for this job; each node is in one job's list only
+    Seconds least_run{0};  ///< VMs live at least so long, for other jobs on the nodes
   };
 
   std::vector<JobNodes> jobs{};
@@ -24,6 +25,9 @@ struct Demand {
   std::vector<NodeName>
       unwanted{};  ///< the job that they were for is gone, and nobody else is on them
   std::vector<NodeName> foreign{};  ///< in no nodeset of ours
+  /// All jobs that hold nodes. Where they are known, requests of jobs that are gone are given up
+  /// for those that need their nodes.
+  std::vector<Job> living{};
 };
 
 struct DemandInput {
@@ -39,6 +43,14 @@ struct DemandInput {
 /// counts if slurmctld says that it is allocated and that the node is one of its nodes, whether or
 /// not the resume file names it.
 [[nodiscard]] Demand resolve_demand(const DemandInput& input);
+
+/// Further nodes of these jobs that may have to come up, though slurmctld did not ask for them now:
+/// it has woken them before, for another job. Not static ones, and not those that another job in
+/// `living` shares: whoever asks for them is up to that one.
+[[nodiscard]] std::vector<NodeName> rest_of_jobs(const Config& config, const Demand& demand);
+
+/// Puts those of the nodes into the demand of the job that holds them.
+void add_rest(Demand& demand, const std::vector<NodeName>& rest);
 
 /// True if the jobs in `request` cover all nodes, so that asking slurmctld for those jobs is
 /// enough.

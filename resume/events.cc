@@ -80,6 +80,17 @@ Event event_of(const Event& like, const Refusal& refusal) {
   return refused(like, refusal.job, refusal.nodes, refusal.error);
 }
 
+Event event_of(const Event& like, const CancelOutcome& outcome) {
+  const PlannedCancel& cancel = outcome.cancel;
+  Event event = with_nodes(like, "cancel_request", cancel.job, cancel.nodes);
+  event.group = cancel.group.text;
+  event.request = cancel.request.text;
+  event.why = cancel.why;
+  event.more["result"] = outcome.error ? "failed" : "ok";
+  if (outcome.error) event.more["error"] = outcome.error->what;
+  return event;
+}
+
 std::vector<Event> left_events(const Event& like,
                                const Demand& demand,
                                const std::vector<NodeName>& left,

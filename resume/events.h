@@ -18,6 +18,9 @@ namespace flex {
 [[nodiscard]] Event event_of(const Event& like, const RequestOutcome& outcome);
 [[nodiscard]] Event event_of(const Event& like, const Refusal& refusal);
 
+/// A request was given up, or could not be: "cancel_request".
+[[nodiscard]] Event event_of(const Event& like, const CancelOutcome& outcome);
+
 /// Nothing was asked for because others wait longer: "left_to_sweeper" for each job concerned.
 [[nodiscard]] std::vector<Event> left_events(const Event& like,
                                              const Demand& demand,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What Slurm is told after the requests: notes to job authors, and jobs and nodes given back.
 #include "lib/core/job_note.h"
+#include "lib/fleet/power_down.h"
 #include "lib/slurm/hostlist.h"
 #include "resume/apply.h"
 
@@ -8,6 +9,8 @@
 
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace flex {
 
@@ -16,25 +19,38 @@ namespace {
 /// Slurm keeps reasons and comments of any length, but nobody reads a page in squeue.
 constexpr std::size_t kLongestReason = 300;
 
-bool power_down_force(Scheduler& scheduler,
-                      const std::vector<NodeName>& nodes,
-                      const std::string& reason,
-                      const Log& log) {
-  const std::string folded = fold_hostlist(nodes);
-  auto done = scheduler.update_nodes(nodes, NodeRequest::PowerDownForce, reason);
-  if (done) {
-    log.info("given_back", {{"nodes", folded}, {"n", nodes.size()}, {"why", reason}});
-    return true;
-  }
-  log.error("give_back_failed",
-            {{"nodes", folded}, {"n", nodes.size()}, {"why", done.error().what}});
+/// False if slurmctld refused. What it is about to wake is left in `nodes`.
+bool power_down_force(const GiveBackTo& slurm,
+                      std::vector<NodeName>& nodes,
+                      const std::string& reason) {
+  const std::vector<NodeName> wanted = std::exchange(nodes, {});
+  const TakenDown taken = take_down_patiently(
+      slurm.scheduler,
+      slurm.config,
+      {.request = NodeRequest::PowerDownForce, .nodes = wanted, .reason = reason},
+      slurm.patience);
+  nodes = taken.waking;
+  if (!taken.done.empty())
+    slurm.log.info(
+        "given_back",
+        {{"nodes", fold_hostlist(taken.done)}, {"n", taken.done.size()}, {"why", reason}});
+  if (!taken.waking.empty() && slurm.patience.count() > 0)
+    slurm.log.warning("left_to_sweeper",
+                      {{"nodes", fold_hostlist(taken.waking)},
+                       {"n", taken.waking.size()},
+                       {"why", "slurmctld has not carried out their POWER_UP yet"},
+                       {"then", "the sweeper powers them down"}});
+  if (taken.result) return true;
+  slurm.log.error(
+      "give_back_failed",
+      {{"nodes", fold_hostlist(wanted)}, {"n", wanted.size()}, {"why", taken.result.error().what}});
   return false;
 }
 
 class GiveBack {
  public:
-  GiveBack(Scheduler& scheduler, const SlurmReport& report, const Log& log)
-      : scheduler_(scheduler), log_(log) {
+  GiveBack(const GiveBackTo& slurm, const SlurmReport& report)
+      : slurm_(slurm), scheduler_(slurm.scheduler), log_(slurm.log) {
     for (const Demand::JobNodes& wanted : report.demand.jobs) {
       jobs_[wanted.job.id] = &wanted.job;
       coming_[wanted.job.id] = wanted.nodes;
@@ -78,9 +94,8 @@ class GiveBack {
 
   void power_down() {
     if (nodes_.empty()) return;
-    ok_ = power_down_force(
-              scheduler_, {nodes_.begin(), nodes_.end()}, fmt::format("flex: {}", reason_), log_) &&
-          ok_;
+    std::vector<NodeName> nodes{nodes_.begin(), nodes_.end()};
+    ok_ = power_down_force(slurm_, nodes, fmt::format("flex: {}", reason_)) && ok_;
   }
 
   [[nodiscard]] bool ok() const { return ok_; }
@@ -95,6 +110,7 @@ class GiveBack {
     ok_ = false;
   }
 
+  const GiveBackTo& slurm_;
   Scheduler& scheduler_;
   const Log& log_;
   std::map<JobId, const Job*> jobs_{};
@@ -108,14 +124,13 @@ class GiveBack {
 
 }  // namespace
 
-bool release_unwanted(Scheduler& scheduler, const std::vector<NodeName>& unwanted, const Log& log) {
+bool release_unwanted(const GiveBackTo& slurm, std::vector<NodeName>& unwanted) {
   if (unwanted.empty()) return true;
-  return power_down_force(
-      scheduler, unwanted, "flex: the job that asked for this node is gone", log);
+  return power_down_force(slurm, unwanted, "flex: the job that asked for this node is gone");
 }
 
-bool apply_to_slurm(Scheduler& scheduler, const SlurmReport& report, const Log& log) {
-  GiveBack give_back{scheduler, report, log};
+bool apply_to_slurm(const GiveBackTo& slurm, const SlurmReport& report) {
+  GiveBack give_back{slurm, report};
   for (const Refusal& refusal : report.plan.refusals)
     give_back.refuse(refusal.job, refusal.nodes, refusal.error);
   for (const RequestOutcome& outcome : report.outcomes) {

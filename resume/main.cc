@@ -6,10 +6,12 @@
 #include "lib/core/log.h"
 #include "lib/core/program.h"
 #include "lib/fleet/pause.h"
+#include "lib/fleet/power_down.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
 #include "lib/slurm/hostlist.h"
+#include "lib/slurm/node_state.h"
 #include "resume/apply.h"
 #include "resume/demand.h"
 #include "resume/events.h"
@@ -19,12 +21,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -217,17 +221,113 @@ void log_plan(const Log& log, const Demand& demand, const ResumePlan& plan) {
   }
 }
 
+GiveBackTo slurm_of(const Teller& teller) {
+  return {.scheduler = *teller.session.scheduler,
+          .config = teller.session.config,
+          .log = teller.log,
+          .patience = kWakingPatience};
+}
+
+/// The nodes that flex-resume was called for, and the others of the jobs in the resume file: what
+/// they have is looked at, too.
+std::vector<NodeName> nodes_to_look_at(const std::vector<NodeName>& nodes,
+                                       const std::optional<ResumeRequest>& request) {
+  std::vector<NodeName> all = nodes;
+  std::unordered_set<NodeName> known(nodes.begin(), nodes.end());
+  if (!request) return all;
+  for (const ResumeRequest::JobEntry& entry : request->jobs) {
+    for (const NodeName& node : entry.nodes_alloc) {
+      if (known.insert(node).second) all.push_back(node);
+    }
+  }
+  return all;
+}
+
+/// All jobs, if a request for one of the nodes is for a job that has not been asked about.
+Result<std::vector<Job>> living_jobs(Scheduler& scheduler,
+                                     const FleetView& fleet,
+                                     const std::vector<NodeName>& nodes,
+                                     const std::vector<Job>& known) {
+  const std::vector<JobId> asked = jobs_asked_for(fleet, nodes);
+  const bool are_known = std::all_of(asked.begin(), asked.end(), [&](JobId id) {
+    return std::any_of(known.begin(), known.end(), [&](const Job& job) { return job.id == id; });
+  });
+  auto jobs = are_known ? Result<std::vector<Job>>{known} : scheduler.load_all_jobs();
+  if (jobs) std::erase_if(*jobs, [](const Job& job) { return !job.holds_nodes(); });
+  return jobs;
+}
+
+/// A job is asked for as a whole: nodes that slurmctld has woken before, for a job that is gone,
+/// are part of what it lacks. Without slurmctld's word on their state they are left alone.
+bool complete(Session& session,
+              const std::vector<Job>& jobs,
+              std::vector<NodeName> looked_at,
+              FleetView& fleet,
+              Demand& demand) {
+  std::vector<NodeName> rest = rest_of_jobs(session.config, demand);
+  std::unordered_set<NodeName> seen(looked_at.begin(), looked_at.end());
+  const auto is_new = [&](const NodeName& node) { return !seen.contains(node); };
+  if (std::any_of(rest.begin(), rest.end(), is_new)) {
+    looked_at.insert(looked_at.end(), rest.begin(), rest.end());
+    fleet = fetch_fleet(*session.cloud, session.config, session.cluster, looked_at, [&] {
+      return jobs_of_nodes(jobs, looked_at);
+    });
+  }
+  std::vector<NodeName> asked = rest;
+  for (const Demand::JobNodes& wanted : demand.jobs)
+    asked.insert(asked.end(), wanted.nodes.begin(), wanted.nodes.end());
+  auto living = living_jobs(*session.scheduler, fleet, asked, jobs);
+  if (!living) return false;
+  demand.living = std::move(*living);
+  rest = nodes_without_vm(
+      session.config, session.cluster, fleet, rest_of_jobs(session.config, demand));
+  if (rest.empty()) return true;
+  const auto nodes = session.scheduler->load_nodes();
+  if (!nodes) return false;
+  std::unordered_set<NodeName> coming;
+  for (const Node& node : *nodes) {
+    if (!is_up(node) && !is_powering_down(node)) coming.insert(node.name);
+  }
+  std::erase_if(rest, [&](const NodeName& node) { return !coming.contains(node); });
+  add_rest(demand, rest);
+  return true;
+}
+
+/// What was asked for on behalf of jobs that are gone, or for a part of a job only.
+void give_up_wrong(ResumePlan& plan, const Teller& teller) {
+  std::vector<Event> events;
+  for (const CancelOutcome& outcome : cancel_first(*teller.session.cloud, plan)) {
+    events.push_back(event_of(Teller::now(), outcome));
+    const std::initializer_list<Field> fields = {
+        {"job", outcome.cancel.job},
+        {"nodes", fold_hostlist(outcome.cancel.nodes)},
+        {"n", outcome.cancel.nodes.size()},
+        {"group", outcome.cancel.group},
+        {"request", outcome.cancel.request},
+        {"why", outcome.error ? outcome.error->what : outcome.cancel.why}};
+    if (outcome.error)
+      teller.log.warning("cancel_failed", fields);
+    else
+      teller.log.info("cancelled", fields);
+  }
+  teller.tell(events);
+}
+
 /// Nodes whose job is gone.
-bool release(const std::vector<NodeName>& unwanted, const Teller& teller) {
-  if (!release_unwanted(*teller.session.scheduler, unwanted, teller.log)) return false;
-  if (!unwanted.empty())
+bool release(std::vector<NodeName>& unwanted, const Teller& teller) {
+  const std::vector<NodeName> wanted = unwanted;
+  // The requests of other jobs do not wait for this.
+  GiveBackTo slurm = slurm_of(teller);
+  slurm.patience = {};
+  if (!release_unwanted(slurm, unwanted)) return false;
+  if (!wanted.empty())
     teller.tell(
-        {given_back_event(Teller::now(), 0, unwanted, "the job that asked for this node is gone")});
+        {given_back_event(Teller::now(), 0, wanted, "the job that asked for this node is gone")});
   return true;
 }
 
 bool give_back(const SlurmReport& report, const Teller& teller) {
-  const bool ok = apply_to_slurm(*teller.session.scheduler, report, teller.log);
+  const bool ok = apply_to_slurm(slurm_of(teller), report);
   Event like = Teller::now();
   if (!ok) like.more["result"] = "failed";
   teller.tell(given_back_events(like, report.plan.refusals, report.outcomes));
@@ -249,13 +349,17 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
 
   // slurmctld and Compute Engine are asked at the same time: neither answer depends on the other.
   std::size_t waiting = 0;
-  auto jobs_coming = std::async(std::launch::async, [&] {
-    auto loaded = load_jobs_for(*session->scheduler, request, *nodes);
-    if (loaded) waiting = count_waiting(*session);
-    return loaded;
+  const auto jobs_coming = std::async(std::launch::async, [&] {
+                             auto loaded = load_jobs_for(*session->scheduler, request, *nodes);
+                             if (loaded) waiting = count_waiting(*session);
+                             return loaded;
+                           }).share();
+  const std::vector<NodeName> looked_at = nodes_to_look_at(*nodes, request);
+  FleetView fleet = fetch_fleet(*session->cloud, session->config, session->cluster, looked_at, [&] {
+    const auto& loaded = jobs_coming.get();
+    return loaded ? jobs_of_nodes(*loaded, looked_at) : std::vector<JobId>{};
   });
-  const FleetView fleet = fetch_fleet(*session->cloud, session->config, session->cluster, *nodes);
-  const Result<std::vector<Job>> jobs = jobs_coming.get();
+  const Result<std::vector<Job>>& jobs = jobs_coming.get();
   if (!jobs) {
     session->state_dir = session->config.sweeper.state_dir;
     log.error("slurmctld_unreachable",
@@ -264,14 +368,17 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
     ok = false;
   }
 
-  const Demand demand = resolve_demand({.config = session->config,
-                                        .nodes = *nodes,
-                                        .request = request ? &*request : nullptr,
-                                        .jobs = jobs ? &*jobs : nullptr});
+  Demand demand = resolve_demand({.config = session->config,
+                                  .nodes = *nodes,
+                                  .request = request ? &*request : nullptr,
+                                  .jobs = jobs ? &*jobs : nullptr});
   const Teller teller{.session = *session, .log = log};
   teller.tell(asked_events(Teller::now(), demand));
-  if (jobs) ok = release(demand.unwanted, teller) && ok;
+  std::vector<NodeName> unwanted = demand.unwanted;
+  if (jobs) ok = release(unwanted, teller) && ok;
+  if (jobs) ok = complete(*session, *jobs, looked_at, fleet, demand) && ok;
   ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
+  give_up_wrong(plan, teller);
   log_plan(log, demand, plan);
   leave_paused(demand, plan, teller);
   leave_to_sweeper(fleet, waiting, demand, plan, teller);
@@ -280,6 +387,7 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   log_outcomes(log, outcomes);
   teller.tell(outcomes, plan.refusals);
   if (jobs) ok = give_back({demand, plan, outcomes}, teller) && ok;
+  if (jobs) ok = release_unwanted(slurm_of(teller), unwanted) && ok;
 
   std::size_t failed = 0;
   std::size_t done = 0;

@@ -2,6 +2,7 @@
 #include "resume/plan.h"
 
 #include "lib/core/names.h"
+#include "lib/fleet/fit.h"
 #include "lib/fleet/groups.h"
 #include "lib/fleet/routes.h"
 
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -46,11 +49,14 @@ Holdings holdings_of(const NodesetView& view,
   for (const auto& [name, group] : view.groups) {
     if (!group.group || !is_owned(group.group->description, cluster, nodeset)) continue;
     add_requests_to(holdings, group);
-    const bool is_individual = group.group->kind == GroupKind::Individual;
+    // What is in a group that was not looked into has no names here, but it counts.
+    for (std::int64_t i = 0; !group.is_read && i < group.group->target_size; ++i)
+      holdings.used.insert({fmt::format("{} {}", name, i)});
+    const bool waits_alone = group.group->kind != GroupKind::Queued;
     for (const Instance& instance : group.instances) {
       holdings.entries[instance.name].push_back({.instance = &instance, .group = &name});
       if (!instance.is_dead()) holdings.used.insert(instance.name);
-      if (is_individual && instance.is_queued()) holdings.requested.insert(instance.name);
+      if (waits_alone && instance.is_queued()) holdings.requested.insert(instance.name);
     }
   }
   return holdings;
@@ -61,11 +67,89 @@ void raise_attempt(RequestKey& key, const IsTaken& is_taken) {
   while (is_taken(request_name(key))) ++key.attempt;
 }
 
+/// A queued entry that no active request accounts for is what a cancelled or failed one leaves
+/// for a moment, unless its request has just been served.
+bool has_vm(const Instance& instance, bool is_served) {
+  if (instance.is_queued()) return is_served;
+  return !instance.is_dead() && !instance.is_leaving();
+}
+
+bool has_vm(const Holdings& holdings, const NodeName& node) {
+  const auto entries = holdings.entries.find(node);
+  if (entries == holdings.entries.end()) return false;
+  const bool is_served = holdings.served.contains(node);
+  return std::any_of(entries->second.begin(), entries->second.end(), [&](const auto& entry) {
+    return has_vm(*entry.instance, is_served);
+  });
+}
+
+/// An active request and its group.
+struct Active {
+  const ResizeRequest* request;
+  const MigName* group;
+};
+
+/// What flex-resume knows of nodes: the groups, and the jobs that hold nodes.
+class SeenFacts : public NodeFacts {
+ public:
+  SeenFacts(const std::map<std::size_t, Holdings>& holdings,
+            const FleetView& fleet,
+            const Config& config,
+            const std::vector<Job>& living)
+      : holdings_(holdings), config_(config) {
+    for (const Job& job : living) {
+      for (const NodeName& node : job.nodes) jobs_[node].push_back(&job);
+    }
+    for (const auto& [index, view] : fleet) {
+      for (const auto& [name, group] : view.groups) add_active(name, group);
+    }
+  }
+
+  [[nodiscard]] const std::vector<const Job*>& jobs_on(const NodeName& node) const override {
+    static const std::vector<const Job*> kNone;
+    const auto found = jobs_.find(node);
+    return found == jobs_.end() ? kNone : found->second;
+  }
+
+  [[nodiscard]] bool lacks_vm(const NodeName& node) const override {
+    const Config::Place* const place = config_.find(node);
+    const auto found = place == nullptr ? holdings_.end() : holdings_.find(place->nodeset);
+    return found != holdings_.end() && !has_vm(found->second, node);
+  }
+
+  [[nodiscard]] std::vector<const ResizeRequest*> requests_on(const NodeName& node) const override {
+    std::vector<const ResizeRequest*> requests;
+    for (const Active& active : active_on(node)) requests.push_back(active.request);
+    return requests;
+  }
+
+  [[nodiscard]] const std::vector<Active>& active_on(const NodeName& node) const {
+    static const std::vector<Active> kNone;
+    const auto found = active_.find(node);
+    return found == active_.end() ? kNone : found->second;
+  }
+
+ private:
+  void add_active(const MigName& name, const GroupView& group) {
+    for (const ResizeRequest& request : group.requests) {
+      if (!request.is_active() || !is_our_request(request)) continue;
+      for (const NodeName& node : request.nodes)
+        active_[node].push_back({.request = &request, .group = &name});
+    }
+  }
+
+  const std::map<std::size_t, Holdings>& holdings_;
+  const Config& config_;
+  std::unordered_map<NodeName, std::vector<const Job*>> jobs_{};
+  std::unordered_map<NodeName, std::vector<Active>> active_{};
+};
+
 /// One job's nodes of one nodeset, or jobless ones.
 struct Ask {
   std::size_t nodeset;
   const Job* job;
   std::vector<NodeName> nodes;
+  Seconds least_run{0};
 
   [[nodiscard]] JobId id() const { return job == nullptr ? 0 : job->id; }
 };
@@ -81,17 +165,22 @@ class Planner {
   Planner(const Config& config,
           const std::string& cluster,
           const FleetView& fleet,
-          const PlanOptions& options)
+          const PlanOptions& options,
+          const std::vector<Job>& living)
       : config_(config), cluster_(cluster), fleet_(fleet), options_(options) {
     plan_.cluster = cluster;
     for (const auto& [index, view] : fleet) {
       holdings_[index] = holdings_of(view, cluster, config.nodesets[index].name);
     }
+    if (!living.empty()) facts_ = std::make_unique<SeenFacts>(holdings_, fleet, config, living);
   }
 
   void add_job(const Demand::JobNodes& wanted) {
     for (auto& [nodeset, nodes] : by_nodeset(wanted.nodes))
-      add({.nodeset = nodeset, .job = &wanted.job, .nodes = std::move(nodes)});
+      add({.nodeset = nodeset,
+           .job = &wanted.job,
+           .nodes = std::move(nodes),
+           .least_run = wanted.least_run});
   }
 
   void add_jobless(const std::vector<NodeName>& jobless) {
@@ -131,7 +220,9 @@ class Planner {
       return refuse(std::move(ask), std::move(error));
     }
     const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
-    ask.nodes = without_backed(holdings_[ask.nodeset], std::move(ask.nodes));
+    std::unordered_set<NodeName> freed;
+    if (auto error = give_up_wrong(ask, freed)) return refuse(std::move(ask), *std::move(error));
+    ask.nodes = without_backed(holdings_[ask.nodeset], std::move(ask.nodes), freed);
     if (ask.nodes.empty()) return;
     if (auto error = why_too_many(ask)) return refuse(std::move(ask), *std::move(error));
     holdings_[ask.nodeset].used.insert(ask.nodes.begin(), ask.nodes.end());
@@ -143,13 +234,47 @@ class Planner {
         is_told = !note.empty();
         if (is_told) plan_.capped.push_back({.job = ask.id(), .note = std::move(note)});
       }
-      const Run run{.duration = duration.run,
+      const Run run{.duration = std::max(duration.run, ask.least_run),
                     .how = run_duration_text(nodeset, ask.job, route.mode)};
       if (route.mode == Mode::BulkInsert)
         add_bulk(ask, route, run);
       else
         add_to_groups(ask, route, run);
     }
+  }
+
+  /// Plans to cancel what was asked for on behalf of others, or for a part of what the job needs;
+  /// the nodes that are then free to be asked for. An error if that cannot be cancelled now.
+  std::optional<Error> give_up_wrong(const Ask& ask, std::unordered_set<NodeName>& freed) {
+    if (!facts_ || ask.job == nullptr || options_.is_second) return std::nullopt;
+    std::vector<std::pair<Active, std::string>> wrong;
+    std::set<const ResizeRequest*> judged;
+    for (const NodeName& node : ask.nodes) {
+      for (const Active& active : facts_->active_on(node)) {
+        if (!judged.insert(active.request).second) continue;
+        Judgement judgement = judge(config_, *facts_, *active.request);
+        if (judgement.fit != Fit::Wrong) continue;
+        if (active.request->state != RequestState::Accepted)
+          return Error{ErrorKind::Retry,
+                       fmt::format("request {} of group {} is to be cancelled first, which is not "
+                                   "possible now: {}",
+                                   active.request->name,
+                                   *active.group,
+                                   judgement.why),
+                       "OTHER_REQUEST"};
+        wrong.emplace_back(active, std::move(judgement.why));
+      }
+    }
+    for (auto& [active, why] : wrong) {
+      freed.insert(active.request->nodes.begin(), active.request->nodes.end());
+      if (!cancelled_.insert(active.request).second) continue;
+      plan_.cancels.push_back({.group = *active.group,
+                               .request = active.request->name,
+                               .job = request_job(*active.request),
+                               .nodes = active.request->nodes,
+                               .why = std::move(why)});
+    }
+    return std::nullopt;
   }
 
   void refuse(Ask ask, Error error) {
@@ -212,7 +337,7 @@ class Planner {
     group.exists = true;
     PlannedRequest request;
     request.job = ask.id();
-    request.way = {.attempt = options_.attempt, .step = route.step};
+    request.way = {.attempt = options_.attempt, .step = route.step, .failures = options_.failures};
     request.key.attempt = options_.attempt;
     request.spec.nodes = ask.nodes;
     request.spec.run_duration = run.duration;
@@ -341,6 +466,7 @@ class Planner {
     request.way = {.attempt = options_.attempt,
                    .step = route.step,
                    .renewed = options_.renewed,
+                   .failures = options_.failures,
                    .is_race = route.is_race};
     request.key = {.cluster = cluster_,
                    .nodeset = config_.nodesets[ask.nodeset].name,
@@ -427,30 +553,18 @@ class Planner {
     return group;
   }
 
-  std::vector<NodeName> without_backed(const Holdings& holdings, std::vector<NodeName> nodes) {
+  /// `freed`: their requests are cancelled.
+  std::vector<NodeName> without_backed(const Holdings& holdings,
+                                       std::vector<NodeName> nodes,
+                                       const std::unordered_set<NodeName>& freed) {
     std::vector<NodeName> missing;
     for (NodeName& node : nodes) {
-      const bool is_requested = !options_.is_second && holdings.requested.contains(node);
+      const bool is_requested =
+          !options_.is_second && holdings.requested.contains(node) && !freed.contains(node);
       (is_requested || has_vm(holdings, node) ? plan_.left_alone : missing)
           .push_back(std::move(node));
     }
     return missing;
-  }
-
-  static bool has_vm(const Holdings& holdings, const NodeName& node) {
-    const auto entries = holdings.entries.find(node);
-    if (entries == holdings.entries.end()) return false;
-    const bool is_served = holdings.served.contains(node);
-    return std::any_of(entries->second.begin(), entries->second.end(), [&](const auto& entry) {
-      return has_vm(*entry.instance, is_served);
-    });
-  }
-
-  /// A queued entry that no active request accounts for is what a cancelled or failed one leaves
-  /// for a moment, unless its request has just been served.
-  static bool has_vm(const Instance& instance, bool is_served) {
-    if (instance.is_queued()) return is_served;
-    return !instance.is_dead() && !instance.is_leaving();
   }
 
   const Config& config_;
@@ -461,6 +575,8 @@ class Planner {
   std::map<MigName, GroupPlan> groups_{};
   std::vector<GroupPlan> loose_{};
   std::map<MigName, std::unordered_set<RequestName>> taken_{};
+  std::unique_ptr<SeenFacts> facts_{};  ///< none: the jobs are not known, and nothing is judged
+  std::set<const ResizeRequest*> cancelled_{};
   ResumePlan plan_{};
 };
 
@@ -474,12 +590,43 @@ void next_free_attempt(RequestKey& key, const std::vector<ResizeRequest>& taken)
   });
 }
 
+std::vector<NodeName> nodes_without_vm(const Config& config,
+                                       const std::string& cluster,
+                                       const FleetView& fleet,
+                                       const std::vector<NodeName>& nodes) {
+  std::map<std::size_t, Holdings> holdings;
+  for (const auto& [index, view] : fleet)
+    holdings[index] = holdings_of(view, cluster, config.nodesets[index].name);
+  std::vector<NodeName> without;
+  for (const NodeName& node : nodes) {
+    if (!has_vm(holdings[config.find(node)->nodeset], node)) without.push_back(node);
+  }
+  return without;
+}
+
+std::vector<JobId> jobs_asked_for(const FleetView& fleet, const std::vector<NodeName>& nodes) {
+  const std::unordered_set<NodeName> names(nodes.begin(), nodes.end());
+  std::set<JobId> jobs;
+  for (const auto& [index, view] : fleet) {
+    for (const auto& [name, group] : view.groups) {
+      for (const ResizeRequest& request : group.requests) {
+        const bool is_one = request.is_active() &&
+                            std::any_of(request.nodes.begin(),
+                                        request.nodes.end(),
+                                        [&](const NodeName& node) { return names.contains(node); });
+        if (is_one && request_job(request) != 0) jobs.insert(request_job(request));
+      }
+    }
+  }
+  return {jobs.begin(), jobs.end()};
+}
+
 ResumePlan plan_resume(const Config& config,
                        const std::string& cluster,
                        const Demand& demand,
                        const FleetView& fleet,
                        const PlanOptions& options) {
-  Planner planner{config, cluster, fleet, options};
+  Planner planner{config, cluster, fleet, options, demand.living};
   for (const Demand::JobNodes& wanted : demand.jobs) planner.add_job(wanted);
   planner.add_jobless(demand.jobless);
   return planner.finish();

@@ -56,8 +56,18 @@ struct CappedJob {
   std::string note{};  ///< for its author
 };
 
+/// A request that nobody needs as it is: given up before its nodes are asked for.
+struct PlannedCancel {
+  MigName group{};
+  RequestName request{};
+  JobId job = 0;
+  std::vector<NodeName> nodes{};
+  std::string why{};
+};
+
 struct ResumePlan {
   std::string cluster{};
+  std::vector<PlannedCancel> cancels{};
   std::vector<GroupPlan> groups{};
   std::vector<Refusal> refusals{};
   std::vector<CappedJob> capped{};
@@ -74,6 +84,7 @@ struct PlanOptions {
   std::uint32_t attempt = 1;
   std::size_t step = 0;  ///< of on_stockout
   std::uint32_t renewed = 0;
+  std::uint32_t failures = 0;  ///< requests for the same that failed before this
   /// Ask although active requests name the nodes: the new one is to take their place, in another
   /// group.
   bool is_second = false;
@@ -81,6 +92,16 @@ struct PlanOptions {
 
   friend auto operator<=>(const PlanOptions&, const PlanOptions&) = default;
 };
+
+/// Those of the nodes that have no VM, as far as these groups show.
+[[nodiscard]] std::vector<NodeName> nodes_without_vm(const Config& config,
+                                                     const std::string& cluster,
+                                                     const FleetView& fleet,
+                                                     const std::vector<NodeName>& nodes);
+
+/// The jobs that have active requests for these nodes.
+[[nodiscard]] std::vector<JobId> jobs_asked_for(const FleetView& fleet,
+                                                const std::vector<NodeName>& nodes);
 
 [[nodiscard]] ResumePlan plan_resume(const Config& config,
                                      const std::string& cluster,

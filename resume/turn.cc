@@ -9,6 +9,8 @@ std::size_t count_active_requests(const FleetView& fleet) {
   std::size_t active = 0;
   for (const auto& [nodeset, view] : fleet) {
     for (const auto& [name, group] : view.groups) {
+      // One that was not looked into has at least one.
+      if (!group.is_read && group.group && group.group->actions.creating > 0) ++active;
       active += static_cast<std::size_t>(
           std::count_if(group.requests.begin(), group.requests.end(), [](const ResizeRequest& one) {
             return one.is_active();

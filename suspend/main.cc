@@ -6,6 +6,7 @@
 #include "lib/core/job_note.h"
 #include "lib/core/log.h"
 #include "lib/core/program.h"
+#include "lib/fleet/power_down.h"
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
@@ -160,7 +161,12 @@ Totals take_away(Session& session,
   Totals totals;
   std::vector<NodeName> nodes = all;
   for (int looks = 1; !nodes.empty(); ++looks) {
-    const FleetView fleet = fetch_fleet(*session.cloud, session.config, session.cluster, nodes);
+    const FleetView fleet =
+        fetch_fleet(*session.cloud, session.config, session.cluster, nodes, [&] {
+          const auto jobs = session.scheduler->load_all_jobs();
+          // Without them what waits in the queue is the sweeper's to cancel.
+          return jobs ? jobs_of_nodes(*jobs, nodes) : std::vector<JobId>{};
+        });
     const SuspendPlan plan = plan_suspend(session.config, session.cluster, nodes, fleet);
     log_plan(log, plan);
     const SuspendOutcome outcome = apply_suspend(*session.cloud, plan);
@@ -222,13 +228,21 @@ bool put_back(Session& session,
   if (ours.empty()) return ok;
   const std::string folded = fold_hostlist(ours);
   const std::string why = "no VM within ResumeTimeout";
-  auto done = session.scheduler->update_nodes(ours, NodeRequest::PowerDown, "flex: " + why);
-  if (done) {
-    log.info("put_back", {{"nodes", folded}, {"n", ours.size()}, {"why", why}});
-    teller.tell_put_back(ours, why);
-  } else {
+  // One that has been woken since is wanted again.
+  const TakenDown taken = take_down(*session.scheduler,
+                                    session.config,
+                                    {.request = NodeRequest::PowerDown,
+                                     .nodes = ours,
+                                     .reason = "flex: " + why,
+                                     .only_free = true});
+  if (!taken.done.empty()) {
+    log.info("put_back",
+             {{"nodes", fold_hostlist(taken.done)}, {"n", taken.done.size()}, {"why", why}});
+    teller.tell_put_back(taken.done, why);
+  }
+  if (!taken.result) {
     log.error("put_back_failed",
-              {{"nodes", folded}, {"n", ours.size()}, {"why", done.error().what}});
+              {{"nodes", folded}, {"n", ours.size()}, {"why", taken.result.error().what}});
     ok = false;
   }
   return ok;

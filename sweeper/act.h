@@ -60,6 +60,7 @@ struct ActReport {
   /// Right moment missed (a request that is being served, a node that has changed): looked at again
   /// in the next round.
   std::size_t again = 0;
+  std::vector<NodeName> waking{};   ///< not taken down yet: slurmctld is about to wake them
   std::size_t waiting = 0;          ///< requests that are asked for when their turn comes
   std::vector<Event> events{};      ///< what was done, until it is told
   std::vector<Outcome> outcomes{};  ///< of each action, in their order

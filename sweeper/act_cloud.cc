@@ -189,7 +189,7 @@ class CloudActor {
       for (const ResizeRequest& request : group.requests) {
         if (request.is_active()) found.insert(request.nodes.begin(), request.nodes.end());
       }
-      if (group.group.kind != GroupKind::Individual) continue;
+      if (group.group.kind == GroupKind::Queued) continue;
       for (const Instance& entry : group.instances) {
         if (entry.is_queued()) found.insert(entry.name);
       }
@@ -207,6 +207,7 @@ class CloudActor {
       return;
     const NodesetConfig& nodeset = actor_.config.nodesets[actor_.config.find(first)->nodeset];
     RetryState& retry = actor_.memory.retries[first];
+    retry.job = outcome.request.job;
     ++retry.attempts;
     // With another way to try, this one goes on until then.
     const bool is_last = outcome.request.way.step >= nodeset.on_stockout.size();
@@ -253,7 +254,7 @@ class CloudActor {
     if (is_permanent(refusal.error))
       actor_.memory.retries.erase(first);
     else
-      then = fmt::format("asked again after {}", format_slurm_time(postpone(first, refusal.error)));
+      then = fmt::format("asked again after {}", format_slurm_time(postpone(refusal)));
     actor_.log.error("request_failed",
                      {{"job", refusal.job},
                       {"nodes", fold_hostlist(refusal.nodes)},
@@ -265,9 +266,12 @@ class CloudActor {
 
   /// A refusal that will pass is not met again at once: passing trouble after a round or two, a
   /// quota (but that of active requests) or an answer that makes no sense after longer.
-  Seconds postpone(const NodeName& node, const Error& error) {
+  Seconds postpone(const Refusal& refusal) {
+    const NodeName& node = refusal.nodes.front();
+    const Error& error = refusal.error;
     RetryConfig policy = actor_.config.nodesets[actor_.config.find(node)->nodeset].retry;
     RetryState& retry = actor_.memory.retries[node];
+    retry.job = refusal.job;
     // All zones of a race may refuse it in one round.
     if (postponed_.insert(node).second) ++retry.refusals;
     Seconds delay = pause_after(policy, retry.refusals);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the actions ask of slurmctld. Between the look and this moment a job may have been put on a
 // node: what has changed is left alone until the next round.
+#include "lib/fleet/node_extra.h"
+#include "lib/fleet/power_down.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
 #include "resume/events.h"
 #include "sweeper/act.h"
-#include "sweeper/node_extra.h"
 
 #include <algorithm>
 #include <chrono>
@@ -37,6 +38,7 @@ class SlurmActor {
     }
     const Holders then = holders_of(actor_.shot.jobs.items);
     const Holders now = holders_of(*jobs);
+    note_moved(actor_.shot.jobs.items, *jobs);
     note_other_holders(then, now);
     note_other_holders(now, then);
     changed_.insert(actor_.served.begin(), actor_.served.end());
@@ -52,14 +54,14 @@ class SlurmActor {
       refuse(back->job, {.job = back->job.job.id, .nodes = back->job.nodes, .error = back->error});
       given_back_.push_back(&action);
     } else if (const auto* requeue = std::get_if<RequeueJob>(&action.what)) {
-      if (any_changed(requeue->nodes)) return postpone(action);
+      if (has_moved(action, requeue->job, requeue->nodes)) return postpone(action);
       if (!requeued_.insert(requeue->job).second) return;  // another part of the same job
       finish(action,
              requeue->hold ? actor_.scheduler.requeue_and_hold(requeue->job)
                            : actor_.scheduler.requeue(requeue->job));
       // Its nodes are idle now, which is no news.
     } else if (const auto* cancel = std::get_if<CancelJob>(&action.what)) {
-      if (any_changed(cancel->nodes)) return postpone(action);
+      if (has_moved(action, cancel->job, cancel->nodes)) return postpone(action);
       if (!requeued_.insert(cancel->job).second) return;  // another part of the same job
       finish(action, actor_.scheduler.cancel_job(cancel->job));
     } else if (const auto* note = std::get_if<NoteLease>(&action.what)) {
@@ -93,7 +95,8 @@ class SlurmActor {
     for (const Refusal& refusal : refusals_) asked.plan.refusals.push_back(refusal);
     if (asked.outcomes.empty() && asked.plan.refusals.empty()) return;
     const bool ok =
-        apply_to_slurm(actor_.scheduler, {asked.demand, asked.plan, asked.outcomes}, actor_.log);
+        apply_to_slurm({.scheduler = actor_.scheduler, .config = actor_.config, .log = actor_.log},
+                       {asked.demand, asked.plan, asked.outcomes});
     (ok ? report_.done : report_.failed) += ok ? refusals_.size() : 1;
     for (const Action* action : given_back_) report_.note(*action, ok ? "ok" : "failed");
     Event like;
@@ -154,6 +157,32 @@ class SlurmActor {
     }
   }
 
+  /// Jobs that have got or lost nodes since the look, in this life or in another one.
+  void note_moved(const std::vector<Job>& then, const std::vector<Job>& now) {
+    using Place = std::pair<std::uint32_t, std::vector<NodeName>>;
+    std::unordered_map<JobId, Place> places;
+    for (const Job& job : then) {
+      if (job.holds_nodes()) places[job.id] = {job.restart_count, job.nodes};
+    }
+    for (const Job& job : now) {
+      if (!job.holds_nodes()) continue;
+      const auto found = places.find(job.id);
+      if (found == places.end() || found->second != Place{job.restart_count, job.nodes})
+        moved_.insert(job.id);
+      else
+        places.erase(found);
+    }
+    for (const auto& [id, place] : places) moved_.insert(id);
+  }
+
+  /// What an admin wants of a job depends on the job alone; what a rule wants, on its nodes as
+  /// well: they may have come up.
+  [[nodiscard]] bool has_moved(const Action& action,
+                               JobId job,
+                               const std::vector<NodeName>& nodes) const {
+    return moved_.contains(job) || (action.rule != Rule::ByHand && any_changed(nodes));
+  }
+
   bool give_up(const Error& error) {
     actor_.log.warning("action_failed",
                        {{"why", error.what}, {"then", "slurmctld is told in the next round"}});
@@ -166,12 +195,14 @@ class SlurmActor {
     refusals_.push_back(std::move(refusal));
   }
 
+  /// It comes up, whether for the first time or, by a new POWER_UP, once more: that is no change.
+  static bool is_coming(const Node& node) { return is_powering_up(node) || is_about_to_wake(node); }
+
   static bool has_changed(const Node& before, const Node& now) {
     return is_allocated(before) != is_allocated(now) || is_idle(before) != is_idle(now) ||
-           is_down(before) != is_down(now) || is_powering_up(before) != is_powering_up(now) ||
-           is_powered_down(before) != is_powered_down(now) ||
+           is_down(before) != is_down(now) || is_coming(before) != is_coming(now) ||
+           (is_powered_down(before) != is_powered_down(now) && !is_coming(now)) ||
            is_powering_down(before) != is_powering_down(now) ||
-           is_power_up_requested(before) != is_power_up_requested(now) ||
            is_draining(before) != is_draining(now);
   }
 
@@ -267,6 +298,43 @@ class SlurmActor {
                      {"why", "slurmctld has changed the node since it was looked at"}});
   }
 
+  void postpone_waking(const Action& action, const std::vector<NodeName>& waking) {
+    constexpr std::string_view kWhy = "slurmctld has not carried out its POWER_UP yet";
+    if (waking.empty()) return;
+    ++report_.again;
+    report_.waking.insert(report_.waking.end(), waking.begin(), waking.end());
+    report_.known[&action].add("again", std::string(kWhy));
+    actor_.log.info("action_again",
+                    {{"rule", to_string(action.rule)},
+                     {"what", kind_text(action)},
+                     {"nodes", fold_hostlist(waking)},
+                     {"why", kWhy}});
+  }
+
+  Result<Done> send_rest(const UpdateNodes& update, const std::vector<NodeName>& nodes) {
+    if (update.request == NodeRequest::Drain)
+      return drain_nodes(actor_.scheduler, nodes, update.reason);
+    if (update.request == NodeRequest::Undrain) return undrain_nodes(actor_.scheduler, nodes);
+    return actor_.scheduler.update_nodes(nodes, update.request, update.reason);
+  }
+
+  /// Which of the nodes it was done for.
+  std::vector<NodeName> send(const Action& action,
+                             const UpdateNodes& update,
+                             const std::vector<NodeName>& nodes) {
+    if (takes_down(update.request)) {
+      TakenDown taken =
+          take_down(actor_.scheduler,
+                    actor_.config,
+                    {.request = update.request, .nodes = nodes, .reason = update.reason});
+      finish(action, taken.result, Count::Failures);
+      postpone_waking(action, taken.waking);
+      return std::move(taken.done);
+    }
+    const bool ok = finish(action, send_rest(update, nodes), Count::Failures);
+    return ok ? nodes : std::vector<NodeName>{};
+  }
+
   void update_nodes(const Action& action, const UpdateNodes& update) {
     std::vector<NodeName> nodes;
     for (const NodeName& node : update.nodes) {
@@ -275,15 +343,30 @@ class SlurmActor {
     if (nodes.size() < update.nodes.size()) postpone(action);
     if (update.only_without_vm) drop_backed(nodes);
     if (nodes.empty()) return;
-    const bool ok = finish(action,
-                           actor_.scheduler.update_nodes(nodes, update.request, update.reason),
-                           Count::Failures);
-    if (!ok) return;
+    const std::vector<NodeName> done = send(action, update, nodes);
+    if (done.empty()) return;
     ++report_.done;
-    report_.note(action, nodes, "ok");
+    report_.note(action, done, "ok");
     if (action.rule == Rule::KeepWaiting) {
-      for (const NodeName& node : nodes) actor_.memory.armed[node] = actor_.shot.now;
+      for (const NodeName& node : done) actor_.memory.armed[node] = actor_.shot.now;
     }
+  }
+
+  /// A VM comes only where one of them waits: in a group that has an entry or a request of it, or
+  /// in none.
+  static bool may_hold(const SweptGroup& group, const std::unordered_set<NodeName>& nodes) {
+    if (group.group.kind == GroupKind::Loose) return true;
+    for (const Instance& entry : group.instances) {
+      if (nodes.contains(entry.name)) return true;
+    }
+    return std::any_of(
+        group.requests.begin(), group.requests.end(), [&](const ResizeRequest& request) {
+          return request.is_active() &&
+                 (request.nodes.empty() ||
+                  std::any_of(request.nodes.begin(), request.nodes.end(), [&](const auto& node) {
+                    return nodes.contains(node);
+                  }));
+        });
   }
 
   /// Looks once more: a VM that has come in the meantime must not meet a new POWER_UP. If that
@@ -296,8 +379,9 @@ class SlurmActor {
     bool is_complete = true;
     bool has_asked_loose = false;
     actor_.cloud.set_deadline(std::chrono::steady_clock::now() + actor_.config.api.call_timeout);
+    const std::unordered_set<NodeName> wanted(nodes.begin(), nodes.end());
     for (const SweptGroup& group : actor_.shot.groups) {
-      if (!nodesets.contains(group.nodeset)) continue;
+      if (!nodesets.contains(group.nodeset) || !may_hold(group, wanted)) continue;
       const auto note = [&](const Result<std::vector<Instance>>& got) {
         if (!got) {
           is_complete = is_complete && got.error().kind == ErrorKind::NotFound;
@@ -310,7 +394,7 @@ class SlurmActor {
       if (group.group.kind != GroupKind::Loose)
         actor_.cloud.fetch_instances(group.group.name, note);
       else if (!std::exchange(has_asked_loose, true))  // one answer for all nodesets
-        actor_.cloud.fetch_loose_instances(actor_.shot.cluster, note);
+        actor_.cloud.fetch_loose_instances(actor_.shot.cluster, {}, note);
     }
     actor_.cloud.run();
     if (!is_complete) {
@@ -327,6 +411,7 @@ class SlurmActor {
   Actor& actor_;
   ActReport& report_;
   std::unordered_set<NodeName> changed_{};
+  std::unordered_set<JobId> moved_{};
   std::set<JobId> requeued_{};                          ///< or cancelled
   std::unordered_map<NodeName, std::string> extras_{};  ///< as slurmctld has them now
   Demand refused_{};

@@ -57,6 +57,10 @@ std::string_view to_string(Rule rule) {
       return "on_stockout";
     case Rule::Resubmit:
       return "resubmit";
+    case Rule::UnusableNode:
+      return "unusable_node";
+    case Rule::IncompleteJob:
+      return "incomplete_job";
     case Rule::Pause:
       return "pause";
     case Rule::ByHand:

@@ -36,6 +36,8 @@ enum class Rule {
   SurplusRequest,
   Stockout,
   Resubmit,
+  UnusableNode,
+  IncompleteJob,
   Pause,   ///< an admin's
   ByHand,  ///< no rule of the sweeper's: an admin has said so
 };

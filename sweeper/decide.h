@@ -17,11 +17,13 @@ struct Decision {
   std::size_t waiting = 0;    ///< for room for their request in the region
 };
 
-/// All rules in their order. `memory` is brought up to the snapshot's time.
+/// All rules in their order. `memory` is brought up to the snapshot's time. Nothing is decided
+/// about nodesets that were not seen whole, or that share a job with one.
 [[nodiscard]] Decision decide(const Config& config, const Snapshot& shot, Memory& memory);
 
-/// While Compute Engine cannot be seen: with its last picture and Slurm's present one, only what
-/// keeps jobs waiting. Nothing is ended, deleted or asked for.
+/// While Compute Engine, or some nodesets there, cannot be seen: with its last picture and Slurm's
+/// present one, only what keeps the jobs of those nodesets waiting. Nothing is ended, deleted or
+/// asked for.
 [[nodiscard]] Decision decide_blindly(const Config& config, const Snapshot& shot, Memory& memory);
 
 }  // namespace flex

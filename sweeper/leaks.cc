@@ -24,6 +24,7 @@ constexpr int kSizedPatience = 6;
 struct Unneeded {
   std::string kind{};
   std::string target{};
+  std::string incarnation{};  ///< another thing of the same name is another leak
   Seconds grace{};
   std::string why{};
 };
@@ -52,12 +53,18 @@ class Finder {
   }
 
  private:
-  void add(std::string_view kind, std::string target, Seconds grace, std::string why) {
-    found_.push_back({std::string(kind), std::move(target), grace, std::move(why)});
+  void add(std::string_view kind,
+           std::string target,
+           Seconds grace,
+           std::string why,
+           std::string incarnation = {}) {
+    found_.push_back(
+        {std::string(kind), std::move(target), std::move(incarnation), grace, std::move(why)});
   }
 
   void look_at(const SweptGroup& group, const Instance& instance) {
-    if (instance.is_queued()) return;  // goes with its request
+    const bool is_requested = instance.is_queued() && group.group.kind == GroupKind::Queued;
+    if (is_requested) return;  // goes with its request
     const std::string why = why_unneeded(group, instance);
     if (why.empty()) return;
     const Seconds grace = sweeper_.orphan_grace;
@@ -86,7 +93,7 @@ class Finder {
     if (!is_our_request(request)) return;
     const std::string target = group.group.name.text + "/" + request.name.text;
     if (!request.is_active())
-      return add("request", target, sweeper_.finished_request_grace, "it is finished");
+      return add("request", target, sweeper_.finished_request_grace, "it is finished", request.id);
     const auto is_wanted = [this](const NodeName& name) {
       const NodePicture* node = picture_.find(name);
       if (node == nullptr) return picture_.is_in_use_elsewhere(name);
@@ -94,7 +101,7 @@ class Finder {
     };
     if (!request.nodes.empty() &&
         std::none_of(request.nodes.begin(), request.nodes.end(), is_wanted))
-      add("request", target, sweeper_.orphan_grace, "nobody wants its nodes");
+      add("request", target, sweeper_.orphan_grace, "nobody wants its nodes", request.id);
   }
 
   void look_at(const SweptGroup& group) {
@@ -105,7 +112,11 @@ class Finder {
     const JobId job = described_number(group.group.description, "job");
     if (job != 0 ? jobs_.contains(job) : busy_.contains(group.nodeset)) return;
     const int patience = group.group.target_size == 0 ? 1 : kSizedPatience;
-    add("group", group.group.name.text, patience * sweeper_.empty_mig_grace, "it is empty");
+    add("group",
+        group.group.name.text,
+        patience * sweeper_.empty_mig_grace,
+        "it is empty",
+        group.group.id);
   }
 
   void look_at_policies() {
@@ -119,7 +130,7 @@ class Finder {
       const Job* job = picture_.find_job(described_number(policy.description, "job"));
       const bool is_coming = job != nullptr && job->holds_nodes();
       if (!used.contains(policy.name) && !is_coming)
-        add("policy", policy.name, sweeper_.empty_mig_grace, "no group uses it");
+        add("policy", policy.name, sweeper_.empty_mig_grace, "no group uses it", policy.id);
     }
   }
 
@@ -150,7 +161,7 @@ std::vector<Leak> LeakWatch::look(const Config& config, const Snapshot& shot) {
   std::vector<Leak> leaks;
   const Seconds slack = kRounds * config.sweeper.interval;
   for (Unneeded& each : Finder{config, shot}.run()) {
-    const std::string key = each.kind + " " + each.target;
+    const std::string key = each.kind + " " + each.target + " " + each.incarnation;
     const auto known = since_.find(key);
     const TimePoint since = known == since_.end() ? shot.now : known->second;
     still[key] = since;

@@ -5,6 +5,7 @@
 #include "lib/core/state_file.h"
 #include "lib/fleet/queue.h"
 #include "sweeper/decide.h"
+#include "sweeper/kept_groups.h"
 #include "sweeper/notify.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <set>
 #include <utility>
 
 namespace flex {
@@ -138,10 +140,7 @@ bool Loop::round() {
     return report.error.empty();
   }
   read_pauses();
-  parts_.cloud->set_deadline(started + parts_.config.api.run_timeout);
-  const auto seen = observe(
-      *parts_.cloud, *parts_.scheduler, parts_.config, report.started, shot_, first_progress());
-  if (!seen) {
+  if (const auto seen = look(); !seen) {
     fail_round(seen.error());
     keep_jobs_waiting();
     finish();
@@ -152,6 +151,7 @@ bool Loop::round() {
   status_.why.clear();
   report.is_complete = true;
   status_.is_blind = false;
+  note_unseen();
   if (lock_) historian_.look(parts_.config, shot_);
   metrics_.note_look(parts_.config, shot_);
   status_.leaks = leak_watch_.look(parts_.config, shot_);
@@ -159,9 +159,11 @@ bool Loop::round() {
     finish();
     return true;
   }
-  const Decision decision = decide(parts_.config, shot_, memory_);
+  const Decision decision = decide_freshly();
   report.postponed = decision.postponed;
   const ActReport acted = carry_out(decision.actions);
+  if (!shot_.unseen.empty()) keep_jobs_waiting();
+  look_for_remains();
   waiting_ = decision.waiting + acted.waiting;
   publish_queue(waiting_);
   status_.last_complete = shot_.now;
@@ -170,7 +172,7 @@ bool Loop::round() {
   report_round(acted, decision.actions.size());
   metrics_.note_round(acted.failed == 0 ? "complete" : "failed", report.took);
   publish();
-  return acted.failed == 0;
+  return acted.failed == 0 && shot_.unseen.empty();
 }
 
 ActReport Loop::carry_out(const std::vector<Action>& actions) {
@@ -202,16 +204,13 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
     for (std::size_t i = 0; i < actions.size(); ++i)
       status_.remember(shot_.now, actions[i], acted.outcomes[i]);
   }
+  const std::set<MigName> written = written_groups(actions);
+  for (SweptGroup& group : shot_.groups) {
+    if (written.contains(group.group.name)) group.readings_due = 2;
+  }
   // Something was not as it looked: the next look is a full one.
   if (acted.again > 0) shot_.nodes.as_of = {};
   return acted;
-}
-
-/// In an outage of Compute Engine the jobs that wait for it must not fall to ResumeTimeout.
-void Loop::keep_jobs_waiting() {
-  const bool has_seen = status_.last_complete != TimePoint{};
-  if (!has_seen || !observe_slurm(*parts_.scheduler, shot_)) return;
-  (void)carry_out(decide_blindly(parts_.config, shot_, memory_).actions);
 }
 
 void Loop::report_round(const ActReport& acted, std::size_t actions) {
@@ -427,7 +426,10 @@ std::chrono::seconds Loop::interval() const {
 }
 
 Milliseconds Loop::pause() const {
-  return round_pause(interval(), status_.failures_in_a_row);
+  const Milliseconds pause = round_pause(interval(), status_.failures_in_a_row);
+  // What keeps jobs waiting must come in time.
+  const auto least = std::min(pause, std::chrono::duration_cast<Milliseconds>(interval()));
+  return std::max(least, std::min(pause, longest_look()));
 }
 
 Loop::Wake Loop::sleep(Milliseconds time) {

@@ -9,6 +9,7 @@
 #include "lib/gce/cloud.h"
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
+#include "sweeper/decide.h"
 #include "sweeper/historian.h"
 #include "sweeper/http_server.h"
 #include "sweeper/leaks.h"
@@ -88,6 +89,11 @@ class Loop {
   Progress first_progress();
   ActReport carry_out(const std::vector<Action>& actions);
   void keep_jobs_waiting();
+  Result<Done> look();
+  void note_unseen();
+  [[nodiscard]] Decision decide_freshly();
+  void look_for_remains();
+  [[nodiscard]] std::chrono::milliseconds longest_look() const;
   bool is_in_charge();
   bool take_charge();
   void forget_looks();
@@ -114,9 +120,11 @@ class Loop {
   HttpServer http_;
   Metrics metrics_{};
   LeakWatch leak_watch_{};
-  HistoryMark read_to_{};    ///< how far the history is counted
-  std::size_t waiting_ = 0;  ///< requests that wait for their turn
-  TimePoint last_good_{};    ///< the last round that was complete, or passive
+  HistoryMark read_to_{};                             ///< how far the history is counted
+  std::size_t waiting_ = 0;                           ///< requests that wait for their turn
+  std::uint64_t partial_rounds_ = 0;                  ///< in a row that did not see all nodesets
+  std::optional<Seconds> shortest_resume_timeout_{};  ///< of the nodes that are brought up
+  TimePoint last_good_{};  ///< the last round that was complete, or passive
   std::string saved_memory_{};
   Historian historian_;
   std::optional<FileLock> lock_{};

@@ -36,14 +36,31 @@ Json to_json(const RetryState& retry) {
   return {{"attempts", retry.attempts},
           {"refusals", retry.refusals},
           {"next", to_number(retry.next)},
-          {"why", retry.why}};
+          {"why", retry.why},
+          {"job", retry.job}};
 }
 
 RetryState to_retry(const Json& value) {
   return {.attempts = value.at("attempts").get<std::uint32_t>(),
           .refusals = value.at("refusals").get<std::uint32_t>(),
           .next = to_time(value.at("next")),
-          .why = value.at("why").get<std::string>()};
+          .why = value.at("why").get<std::string>(),
+          .job = value.value("job", JobId{0})};
+}
+
+Json to_json(const BootFailures& failures) {
+  Json refused = Json::array();
+  for (const NodeName& node : failures.refused) refused.push_back(node.text);
+  return {failures.count, to_number(failures.last), std::move(refused), failures.counted};
+}
+
+BootFailures to_boot_failures(const Json& value) {
+  BootFailures failures{.count = value.at(0).get<std::uint32_t>(), .last = to_time(value.at(1))};
+  // Older versions wrote no more than this.
+  if (value.size() < 4) return failures;
+  for (const Json& node : value.at(2)) failures.refused.insert({node.get<std::string>()});
+  for (const Json& vm : value.at(3)) failures.counted.insert(vm.get<std::string>());
+  return failures;
 }
 
 Json to_json(const Repairs& repairs) {
@@ -68,6 +85,17 @@ Repairs to_repairs(const Json& value) {
 
 /// What a node's VMs have been used for.
 void read_leases(const Json& json, Memory& memory) {
+  for (const auto& [node, value] : json.at("lease_ends").items()) {
+    // Older versions wrote the time alone.
+    const bool is_bare = value.is_number();
+    memory.lease_ends[{node}] = {.ends = to_time(is_bare ? value : value.at(0)),
+                                 .vm = is_bare ? "" : value.at(1).get<std::string>()};
+  }
+  // Older versions did not write it.
+  const Json boots = json.value("boots", Json::object());
+  for (const auto& [node, value] : boots.items())
+    memory.boots[{node}] = {.jobs = value.at(0).get<std::vector<JobId>>(),
+                            .vm = value.at(1).get<std::string>()};
   for (const Json& warned : json.at("warned"))
     memory.warned[warned.at(0).get<JobId>()] = {.ends = to_time(warned.at(1)),
                                                 .restart_count = warned.at(2).get<std::uint32_t>()};
@@ -78,6 +106,11 @@ void read_leases(const Json& json, Memory& memory) {
 }
 
 void write_leases(const Memory& memory, Json& json) {
+  json["lease_ends"] = Json::object();
+  for (const auto& [node, lease] : memory.lease_ends)
+    json["lease_ends"][node.text] = {to_number(lease.ends), lease.vm};
+  json["boots"] = Json::object();
+  for (const auto& [node, boot] : memory.boots) json["boots"][node.text] = {boot.jobs, boot.vm};
   json["warned"] = Json::array();
   for (const auto& [job, warned] : memory.warned)
     json["warned"].push_back({job, to_number(warned.ends), warned.restart_count});
@@ -107,12 +140,15 @@ Memory from_json(const Json& json) {
   for (const auto& [node, value] : json.at("raised").items())
     memory.raised[{node}] = to_retry(value);
   memory.armed = nodes_with_time(json.at("armed"));
-  memory.lease_ends = nodes_with_time(json.at("lease_ends"));
   for (const auto& [node, reason] : json.at("drains").items())
     memory.drains[{node}] = reason.get<std::string>();
+  // Written since power flags are looked after.
+  for (const Json& node : json.value("woken", Json::array()))
+    memory.woken.insert({node.get<std::string>()});
+  const Json cured = json.value("cured", Json::object());
+  for (const auto& [node, value] : cured.items()) memory.cured[{node}] = to_retry(value);
   for (const auto& [set, value] : json.at("boot_failures").items())
-    memory.boot_failures[set] = {.count = value.at(0).get<std::uint32_t>(),
-                                 .last = to_time(value.at(1))};
+    memory.boot_failures[set] = to_boot_failures(value);
   for (const auto& [set, value] : json.at("stopped").items()) {
     Stopped& stopped = memory.stopped[set];
     stopped.why = value.at("why").get<std::string>();
@@ -131,6 +167,12 @@ Memory from_json(const Json& json) {
   for (const Json& note : json.at("notes"))
     memory.notes[note.at(0).get<JobId>()] = to_time(note.at(1));
   read_leases(json, memory);
+  // Written since they are not looked for in each first round.
+  if (const auto remains = json.find("remains"); remains != json.end()) {
+    memory.remains_looked = to_time(remains->at("looked"));
+    memory.has_policies = remains->at("policies").get<bool>();
+    for (const Json& set : remains->at("loose")) memory.loose.insert(set.get<std::string>());
+  }
   return memory;
 }
 
@@ -165,8 +207,9 @@ std::string to_text(const Memory& memory) {
             {"retries", Json::object()},
             {"raised", Json::object()},
             {"armed", times_by_node(memory.armed)},
-            {"lease_ends", times_by_node(memory.lease_ends)},
             {"drains", Json::object()},
+            {"woken", Json::array()},
+            {"cured", Json::object()},
             {"boot_failures", Json::object()},
             {"stopped", Json::object()},
             {"stockouts", Json::object()},
@@ -178,8 +221,10 @@ std::string to_text(const Memory& memory) {
   for (const auto& [node, retry] : memory.retries) json["retries"][node.text] = to_json(retry);
   for (const auto& [node, retry] : memory.raised) json["raised"][node.text] = to_json(retry);
   for (const auto& [node, reason] : memory.drains) json["drains"][node.text] = reason;
+  for (const NodeName& node : memory.woken) json["woken"].push_back(node.text);
+  for (const auto& [node, retry] : memory.cured) json["cured"][node.text] = to_json(retry);
   for (const auto& [set, failures] : memory.boot_failures)
-    json["boot_failures"][set] = {failures.count, to_number(failures.last)};
+    json["boot_failures"][set] = to_json(failures);
   for (const auto& [set, stopped] : memory.stopped) {
     Json nodes = Json::array();
     for (const NodeName& node : stopped.drained) nodes.push_back(node.text);
@@ -192,6 +237,9 @@ std::string to_text(const Memory& memory) {
     json["stockouts"][waiter] = {state.step, to_number(state.since), state.round};
   for (const auto& [job, time] : memory.notes) json["notes"].push_back({job, to_number(time)});
   write_leases(memory, json);
+  json["remains"] = {{"looked", to_number(memory.remains_looked)},
+                     {"policies", memory.has_policies},
+                     {"loose", memory.loose}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

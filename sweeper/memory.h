@@ -34,6 +34,7 @@ struct RetryState {
   std::uint32_t refusals = 0;  ///< requests that were not even taken
   TimePoint next{};            ///< not before this
   std::string why{};
+  JobId job = 0;  ///< who waits; 0: no job, or not known
 };
 
 /// A nodeset that the breaker or an admin has stopped.
@@ -49,6 +50,24 @@ struct Stopped {
 struct BootFailures {
   std::uint32_t count = 0;  ///< in a row
   TimePoint last{};
+  /// Nodes whose registration slurmctld has refused, and which have not come up since. Others of
+  /// the nodeset that come up prove nothing for them.
+  std::set<NodeName> refused{};
+  /// The VMs (ids) of the nodeset that were there when the last refusal was counted: what is
+  /// refused of them is part of the same failure.
+  std::set<std::string> counted{};
+};
+
+/// A node that comes up, or has come up.
+struct Boot {
+  std::vector<JobId> jobs{};  ///< that it came up for
+  std::string vm{};           ///< the VM (its id) that slurmctld has taken the registration of
+};
+
+/// When the VM of a node ends.
+struct LeaseEnd {
+  TimePoint ends{};
+  std::string vm{};  ///< its id
 };
 
 /// How far the nodes of a job in a nodeset have come in on_stockout, or a static node.
@@ -86,8 +105,12 @@ struct Memory {
   std::map<NodeName, RetryState> retries{};     ///< by the first node of a request
   std::map<NodeName, RetryState> raised{};      ///< static nodes powered up without success so far
   std::map<NodeName, TimePoint> armed{};        ///< when slurmctld began to count ResumeTimeout
-  std::map<NodeName, TimePoint> lease_ends{};   ///< of the VM seen last
+  std::map<NodeName, LeaseEnd> lease_ends{};    ///< of the VM seen last
+  std::map<NodeName, Boot> boots{};             ///< of nodes that are up or come up
   std::map<NodeName, std::string> drains{};     ///< an admin's, which powering down takes away
+  /// They come up, or will, because of a job or of a flag that was left over, not for an admin.
+  std::set<NodeName> woken{};
+  std::map<NodeName, RetryState> cured{};               ///< by unusable_node
   std::map<std::string, BootFailures> boot_failures{};  ///< by nodeset
   std::map<std::string, Stopped> stopped{};             ///< by nodeset
   std::map<std::string, StockoutState> stockouts{};     ///< by waiter_of()
@@ -96,6 +119,9 @@ struct Memory {
   std::map<JobId, Warned> warned{};
   std::map<NodeName, std::string> worked{};  ///< the VM (its id) on which it has had a job
   std::map<NodeName, Repairs> repairs{};
+  std::set<std::string> loose{};  ///< nodesets that had VMs in no group
+  bool has_policies = false;      ///< there were some of ours
+  TimePoint remains_looked{};     ///< when what an earlier config may have left was looked for
 
   /// One more sighting, if it is the round's first of this. A gap of more than `longest_gap` since
   /// the last one starts anew.

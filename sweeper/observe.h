@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// One look at Compute Engine and Slurm. Complete, or an error: nothing is decided on part of it.
+// One look at Compute Engine and Slurm. Nothing is decided about what it does not show whole.
 #pragma once
 
 #include "lib/config/config.h"
@@ -8,6 +8,7 @@
 #include "sweeper/snapshot.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace flex {
@@ -16,14 +17,24 @@ namespace flex {
 using Progress = std::function<void(const std::string& doing)>;
 
 /// Brings `shot` up to date. Of Slurm only what has changed since the last look is asked for; of
-/// Compute Engine the groups with our names, and two lists for each group that is ours. Compute
-/// Engine first: what Slurm says must not be older than what was seen there.
+/// Compute Engine the groups with our names, and the lists of those that may have changed. Compute
+/// Engine first: what Slurm says must not be older than what was seen there. Where some nodesets
+/// could not be seen whole shot.unseen says which; an error: nothing can be decided at all.
 [[nodiscard]] Result<Done> observe(Cloud& cloud,
                                    Scheduler& scheduler,
                                    const Config& config,
                                    TimePoint now,
                                    Snapshot& shot,
                                    const Progress& progress = {});
+
+/// The same, or an error if any nodeset could not be seen whole.
+[[nodiscard]] Result<Done> observe_whole(
+    Cloud& cloud, Scheduler& scheduler, const Config& config, TimePoint now, Snapshot& shot);
+
+/// The shortest ResumeTimeout of the nodes that are being brought up; none: there are no such
+/// nodes, or it never ends.
+[[nodiscard]] std::optional<Seconds> shortest_resume_timeout(const Config& config,
+                                                             const Snapshot& shot);
 
 /// Slurm's part alone.
 [[nodiscard]] Result<Done> observe_slurm(Scheduler& scheduler,

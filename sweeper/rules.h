@@ -4,6 +4,8 @@
 #pragma once
 
 #include "lib/config/config.h"
+#include "lib/fleet/drain.h"
+#include "lib/fleet/fit.h"
 #include "sweeper/action.h"
 #include "sweeper/memory.h"
 #include "sweeper/queue.h"
@@ -103,6 +105,7 @@ class Round {
 };
 
 void unbacked_node(Round& round);
+void refused_registration(Round& round);
 void unhealthy_node(Round& round);
 void lease_end(Round& round);
 void lease_warning(Round& round);
@@ -110,6 +113,7 @@ void spent_node(Round& round);
 void failed_request(Round& round);
 void provision_timeout(Round& round);
 void stale_request(Round& round);
+void incomplete_job(Round& round);
 void boot_timeout(Round& round);
 void orphan_instance(Round& round);
 void unrequested_node(Round& round);
@@ -126,14 +130,23 @@ void stockout(Round& round);
 void resubmit(Round& round);
 void race(Round& round);
 void unused_policy(Round& round);
+void unusable_node(Round& round);
 
 /// Part of boot_timeout: nodesets that the breaker or an admin has stopped.
 void watch_stopped(Round& round);
+/// Part of boot_timeout: these nodes have come up, as far as is known.
+void note_boots(Round& round, const NodesetConfig& nodeset, const std::vector<NodeName>& booted);
 
 // ---- what several rules need ----
 
-/// "group/request", for sightings.
+// What sightings go by. A name may be used again: what was seen of the one before is not true of
+// the next. So each key ends with Google's id, or else with when the thing was made.
+[[nodiscard]] std::string key_of(const Group& group);
 [[nodiscard]] std::string key_of(const ResizeRequest& request);
+[[nodiscard]] std::string key_of(const Policy& policy);
+[[nodiscard]] std::string key_of(const SweptGroup& group, const Instance& instance);
+/// The node with the VM that it has now.
+[[nodiscard]] std::string vm_key(const NodePicture& node);
 /// Requests of ours that wait in Google's queue, with their nodes, and that no rule has taken up.
 /// One that is being created or served cannot be cancelled: it is looked at again.
 [[nodiscard]] std::vector<Placed<ResizeRequest>> queued_requests(const Round& round);
@@ -151,10 +164,13 @@ void watch_stopped(Round& round);
                                                const std::vector<const Job*>& jobs);
 /// When the wait for VMs began: when the job got its nodes; `otherwise` where that is not known.
 [[nodiscard]] TimePoint waits_since(const Round& round, const Job* job, TimePoint otherwise);
-/// The reason of a node that unhealthy_node has given up on begins with this.
-inline constexpr std::string_view kGaveUp = "flex: gave up after ";
 /// Drained for one of the nodeset's repair_reasons.
 [[nodiscard]] bool is_to_repair(const Round& round, const NodePicture& node);
+/// Remembers which nodes come up because a job wanted them, or because of a flag that was left
+/// over.
+void remember_wakes(Round& round);
+/// It comes up, and neither a job nor an admin wants it.
+[[nodiscard]] bool comes_for_nobody(const Round& round, const NodePicture& node);
 /// Who waits for the node, in its nodeset: "a job 7", or the node itself.
 [[nodiscard]] std::string waiter_of(const Round& round, const NodePicture& node);
 /// How far they have come in on_stockout.
@@ -163,6 +179,26 @@ inline constexpr std::string_view kGaveUp = "flex: gave up after ";
 [[nodiscard]] bool may_still_come(Round& round, const NodePicture& node);
 /// A node that is powering up and has neither VM nor active request.
 [[nodiscard]] bool is_unserved(const NodePicture& node);
+/// It is to come up, slurmctld may not have begun with it, and has no VM.
+[[nodiscard]] bool lacks_vm(const NodePicture& node);
+
+/// What the sweeper knows of nodes, to judge requests by.
+class PictureFacts : public NodeFacts {
+ public:
+  explicit PictureFacts(const Picture& picture) : picture_(picture) {}
+
+  [[nodiscard]] const std::vector<const Job*>& jobs_on(const NodeName& node) const override;
+  [[nodiscard]] bool lacks_vm(const NodeName& node) const override;
+  [[nodiscard]] std::vector<const ResizeRequest*> requests_on(const NodeName& node) const override;
+
+ private:
+  const Picture& picture_;
+};
+
+/// The nodes, and what else their job lacks in the same nodeset and nobody has asked for: one
+/// request is for all of it.
+[[nodiscard]] std::vector<NodeName> with_rest_of_job(const Round& round,
+                                                     std::vector<NodeName> nodes);
 /// What waits to be asked for, with the job on the first of the nodes. It waits since the job got
 /// its nodes; where that is not known, since it was first seen.
 [[nodiscard]] Turn make_turn(const Round& round,
@@ -170,9 +206,10 @@ inline constexpr std::string_view kGaveUp = "flex: gave up after ";
                              std::string why,
                              std::vector<NodeName> nodes,
                              TimePoint first_seen);
-/// Plans for these nodes with flex-resume's planner. What is first in `nodes` is planned first.
+/// Plans for these turns, in their order, with flex-resume's planner: the nodes of each together,
+/// for its job, and for as long as every job on them needs.
 [[nodiscard]] AskForNodes plan_for(const Round& round,
-                                   const std::vector<NodeName>& nodes,
+                                   const std::vector<const Turn*>& turns,
                                    const PlanOptions& options);
 /// Claims the request and adds its cancelling.
 void cancel_request(Round& round,

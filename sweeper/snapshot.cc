@@ -6,6 +6,7 @@
 #include "lib/slurm/node_state.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace flex {
 
@@ -29,6 +30,15 @@ bool is_before(const Placed<Instance>& left, const Placed<Instance>& right) {
   const Seconds later = *left->terminates - *right->terminates;
   if (later <= -kSameTime || later >= kSameTime) return later < Seconds{0};
   return left.group->group.name < right.group->group.name;
+}
+
+/// Of a failed request: whether who it was for still waits for the node. What has failed for a job
+/// that is gone is no failure of the next one's.
+bool is_waited_for(const NodePicture& node, const ResizeRequest& request) {
+  const JobId job = request_job(request);
+  return job == 0 || node.jobs.empty() ||
+         std::any_of(
+             node.jobs.begin(), node.jobs.end(), [&](const Job* on) { return on->id == job; });
 }
 
 }  // namespace
@@ -157,7 +167,7 @@ void Picture::add_unnamed(const SweptGroup& group) {
 void Picture::add_entry(const Placed<Instance>& entry) {
   NodePicture* const picture = at(entry->name);
   if (picture == nullptr) return;
-  if (entry->is_queued() && entry.group->group.kind == GroupKind::Individual)
+  if (entry->is_queued() && entry.group->group.kind != GroupKind::Queued)
     picture->alone.push_back(entry);
   // An entry without a VM in one group must not hide a VM in another.
   if (!picture->entry) {
@@ -179,6 +189,8 @@ void Picture::add_request(const Placed<ResizeRequest>& request) {
       picture->requests.push_back(request);
       if (!picture->request || request->created < picture->request->created)
         picture->request = request;
+    } else if (!is_waited_for(*picture, *request)) {
+      continue;
     } else if (!picture->failed || picture->failed->created <= request->created) {
       picture->failed = request;
     }
@@ -187,13 +199,15 @@ void Picture::add_request(const Placed<ResizeRequest>& request) {
 
 FleetView Picture::fleet_of(const std::vector<std::size_t>& nodesets) const {
   FleetView fleet;
-  for (const std::size_t set : nodesets) {
-    NodesetView& view = fleet[set];
-    for (const SweptGroup& group : shot_.groups) {
-      if (group.nodeset != config_.nodesets[set].name) continue;
-      view.groups[group.group.name] = {
-          .group = group.group, .requests = group.requests, .instances = group.instances};
-    }
+  std::unordered_map<std::string_view, NodesetView*> views;
+  for (const std::size_t set : nodesets) views.emplace(config_.nodesets[set].name, &fleet[set]);
+  for (const SweptGroup& group : shot_.groups) {
+    const auto view = views.find(group.nodeset);
+    if (view == views.end()) continue;
+    view->second->groups[group.group.name] = {
+        .group = group.group, .requests = group.requests, .instances = group.instances};
+  }
+  for (auto& [set, view] : fleet) {
     for (const Group& group : shot_.foreign_groups) view.groups[group.name].group = group;
   }
   return fleet;

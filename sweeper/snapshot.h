@@ -4,6 +4,7 @@
 
 #include "lib/config/config.h"
 #include "lib/core/domain.h"
+#include "lib/core/result.h"
 #include "lib/fleet/pause.h"
 #include "lib/fleet/view.h"
 #include "lib/slurm/scheduler.h"
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,6 +26,10 @@ struct SweptGroup {
   std::string nodeset{};  ///< as its description says; may be gone from the config
   std::vector<ResizeRequest> requests{};
   std::vector<Instance> instances{};
+  TimePoint read{};      ///< when both lists were last read
+  int readings_due = 0;  ///< so many rounds more its lists are read whatever the record says
+  /// A list is that of an earlier round, since when the record has not changed.
+  bool is_kept = false;
 };
 
 struct Snapshot {
@@ -38,6 +44,12 @@ struct Snapshot {
   /// Groups that have a name like ours and are not: only so that we do not try to use the name.
   std::vector<Group> foreign_groups{};
   std::vector<Policy> policies{};  ///< of ours
+  /// Nodesets of which not everything could be read, and why: their groups are as they were seen
+  /// last, and nothing is decided about them.
+  std::map<std::string, Error> unseen{};
+  std::set<std::string> seen_once{};       ///< nodesets that have been seen whole
+  std::set<std::string> may_have_loose{};  ///< nodesets: something speaks for VMs in no group
+  bool may_have_policies = false;          ///< the same for policies
   bool is_bulk_under_way = false;  ///< somebody's bulkInsert is: VMs may come that are not listed
   Pauses pauses{};                 ///< what an admin wants to be left alone
   bool are_pauses_known = true;    ///< else what was paused stays so

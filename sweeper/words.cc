@@ -11,6 +11,7 @@ std::string_view node_word(const NodePicture& node) {
   if (node.is_coming_up()) return node.has_vm() ? "booting" : "waiting";
   if (is_draining(*node.node) && (is_powered_down(*node.node) || !is_down(*node.node)))
     return is_allocated(*node.node) || is_completing(*node.node) ? "draining" : "drained";
+  if (is_unusable(*node.node)) return "unusable";
   if (is_powered_down(*node.node)) return "powered_down";
   if (is_down(*node.node)) return "down";
   return is_allocated(*node.node) ? "allocated" : "idle";

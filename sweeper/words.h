@@ -9,7 +9,7 @@
 
 namespace flex {
 
-inline constexpr std::array<std::string_view, 10> kNodeWords{"allocated",
+inline constexpr std::array<std::string_view, 11> kNodeWords{"allocated",
                                                              "booting",
                                                              "down",
                                                              "drained",
@@ -18,8 +18,10 @@ inline constexpr std::array<std::string_view, 10> kNodeWords{"allocated",
                                                              "powered_down",
                                                              "powering_down",
                                                              "unknown",
+                                                             "unusable",
                                                              "waiting"};
-/// "drained": no job gets it, whether a VM is there or not; "draining": one is still on it.
+/// "unusable": off, and slurmctld may give it to no job (is_unusable). "drained": no job gets it,
+/// whether a VM is there or not; "draining": one is still on it.
 [[nodiscard]] std::string_view node_word(const NodePicture& node);
 
 inline constexpr std::array<std::string_view, 4> kVmWords{"booting", "dead", "leaving", "up"};

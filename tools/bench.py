@@ -225,7 +225,7 @@ def main():
          for name, (jobs, nodes) in shapes.items()],
         build=build, emulator=emulator, programs={key: ("/bin/true", "nothing") for key in (
             "ResumeProgram", "SuspendProgram", "ResumeFailProgram")},
-        slurm_extra=["MaxArraySize=1001"], log_level="info",
+        slurm_extra=["MaxArraySize=1001"], log_level="info", quick_tick=False,
         flex_extra={"cluster": CLUSTER, "credentials": "metadata",
                     **({"api": {"endpoint": other, "max_in_flight": IN_FLIGHT}} if other else {})})
     with cluster:

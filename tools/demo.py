@@ -61,9 +61,9 @@ class Demo:
         self.emulator = Emulator(build / "emulator" / "flex-gce-emulator", capacity={ZONE: 0},
                                  eta_seconds=QUEUE_SECONDS)
         self.nodeset = Nodeset("gpu", NODES, {"zones": [ZONE]}, {"ResumeTimeout": "300"})
-        self.cluster = Cluster([self.nodeset], build=build, emulator=self.emulator, name="demo",
+        self.cluster = Cluster([self.nodeset], build=build, emulator=self.emulator, name="demo", quick_tick=False,
                                log_level="info", sweeper=True, flex_extra={"sweeper": SWEEPER},
-                               plugin=["optional"])
+                               plugin=["optional"], invariants=False)
         self.job = 0
         self.journal = []
         self.times = {}

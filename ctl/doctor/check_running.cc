@@ -93,6 +93,27 @@ void check_loaded(const Facts& facts, Findings& findings) {
        .hints = {nodes.empty() ? "scontrol reconfigure" : "systemctl restart slurmctld"}});
 }
 
+/// The sweeper cures them within two rounds: what is left needs a hand, or the sweeper is not
+/// there.
+void check_unusable(const Facts& facts, Findings& findings) {
+  if (!facts.yaml.is_good()) return;
+  std::vector<NodeName> nodes;
+  for (const NodeName& node : facts.slurm.unusable)
+    if (facts.yaml.config().find(node) != nullptr) nodes.push_back(node);
+  if (nodes.empty()) return;
+  const std::string list = fold_hostlist(nodes);
+  findings.push_back(
+      {.id = "nodes.unusable",
+       .severity = Severity::Warning,
+       .what = fmt::format("{}: undrained or resumed while powered down (state "
+                           "IDLE+POWERED_DOWN+NOT_RESPONDING)",
+                           list),
+       .why = "slurmctld waits for an answer of theirs, and after its next restart no job gets "
+              "them (ReqNodeNotAvail)",
+       .fix = "power them down once more; flex-sweeper does so, if it runs, within two rounds",
+       .hints = {fmt::format("scontrol update NodeName={} State=POWER_DOWN_FORCE", list)}});
+}
+
 }  // namespace
 
 void check_running(const Facts& facts, Findings& findings) {
@@ -128,6 +149,7 @@ void check_running(const Facts& facts, Findings& findings) {
     return;
   }
   check_loaded(facts, findings);
+  check_unusable(facts, findings);
 }
 
 }  // namespace flex::doctor

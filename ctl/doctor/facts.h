@@ -12,6 +12,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -89,6 +90,7 @@ struct SlurmFacts {
   /// What libslurm said when it refused slurm.conf; empty: it did not.
   std::string refused{};
   std::map<NodeName, bool> running_nodes{};  ///< name: is a cloud node
+  std::set<NodeName> unusable{};             ///< cloud nodes that are off and that no job may get
 
   /// slurmctld's where it is known, else libslurm's.
   [[nodiscard]] std::string version() const { return running ? running->version : library_version; }

@@ -3,6 +3,7 @@
 #include "ctl/doctor/gather.h"
 #include "lib/core/descriptor.h"
 #include "lib/slurm/libslurm_scheduler.h"
+#include "lib/slurm/node_state.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,9 +33,15 @@ json answer_of(Scheduler& scheduler) {
   answer["state"] = running->state_save_location;
   answer["values"] = running->values;
   json names = json::array();
-  if (const auto nodes = scheduler.load_nodes())
-    for (const Node& node : *nodes) names.push_back(node.name.text);
+  json unusable = json::array();
+  if (const auto nodes = scheduler.load_nodes()) {
+    for (const Node& node : *nodes) {
+      names.push_back(node.name.text);
+      if (is_unusable(node)) unusable.push_back(node.name.text);
+    }
+  }
   answer["nodes"] = std::move(names);
+  answer["unusable"] = std::move(unusable);
   return answer;
 }
 
@@ -106,6 +113,8 @@ class Child final : public SlurmctldLook {
       if (value.is_string()) running.values[key] = value.get<std::string>();
     for (const json& name : answer.at("nodes"))
       if (name.is_string()) facts.running_nodes[NodeName{name.get<std::string>()}] = true;
+    for (const json& name : answer.value("unusable", json::array()))
+      if (name.is_string()) facts.unusable.insert(NodeName{name.get<std::string>()});
     facts.running = std::move(running);
   }
 

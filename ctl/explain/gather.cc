@@ -57,7 +57,8 @@ void look(Setup& setup, Gathered& found) {
     found.notes.push_back(fmt::format("Compute Engine cannot be asked: {}", cloud.error().what));
     return look_at_slurm(*setup.scheduler, found);
   }
-  const auto seen = observe(**cloud, *setup.scheduler, setup.config, found.shot.now, found.shot);
+  const auto seen =
+      observe_whole(**cloud, *setup.scheduler, setup.config, found.shot.now, found.shot);
   if (seen) {
     found.has_slurm = found.has_cloud = true;
     return;

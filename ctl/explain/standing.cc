@@ -12,6 +12,7 @@
 #include "lib/slurm/node_state.h"
 #include "sweeper/lease.h"
 #include "sweeper/patience.h"
+#include "sweeper/rules.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +24,9 @@ namespace flex {
 namespace {
 
 constexpr std::size_t kMostRequests = 3;
+constexpr std::string_view kUnusable =
+    "undrained while off, so that slurmctld waits for an answer of it; the sweeper powers it down "
+    "once more, which mends that";
 
 /// A sentence of Google's within one of ours.
 std::string_view without_stop(std::string_view text) {
@@ -43,7 +47,7 @@ class Standing {
                          job->end_time == TimePoint{} ? "" : " at " + clock(job->end_time));
     if (job->is_pending)
       return "The job waits in Slurm's queue; VMs are asked for when slurmctld gives it nodes." +
-             as_it_was_told(*job);
+             unusable_for(*job) + as_it_was_told(*job);
     if (job->is_configuring) return waiting(job->nodes, job);
     return running(*job);
   }
@@ -94,6 +98,23 @@ class Standing {
     if (events_.empty()) return "Nothing more is known.";
     const StoryLine last = line_of(events_.back(), now_);
     return fmt::format("The last that is known is of {}.", clock(last.when));
+  }
+
+  /// Nodes of its partition that slurmctld may give to no job.
+  [[nodiscard]] std::string unusable_for(const Job& job) const {
+    std::vector<NodeName> unusable;
+    for (const Partition& partition : facts_.shot.partitions.items) {
+      // A job may name several.
+      if (("," + job.partition + ",").find("," + partition.name + ",") == std::string::npos)
+        continue;
+      for (const NodeName& name : partition.nodes) {
+        const NodePicture* const node = picture_.find(name);
+        if (node != nullptr && node->node != nullptr && is_unusable(*node->node))
+          unusable.push_back(name);
+      }
+    }
+    if (unusable.empty()) return {};
+    return fmt::format(" slurmctld may not give it {}: {}.", fold_hostlist(unusable), kUnusable);
   }
 
   static std::string as_it_was_told(const Job& job) {
@@ -296,6 +317,8 @@ class Standing {
       return node.is_static ? "The node is up and idle; it is static and stays."
                             : "The node is up and idle; Slurm powers it down after SuspendTime.";
     }
+    if (is_unusable(*node.node))
+      return fmt::format("The node is powered down and unusable: {}.", kUnusable);
     if (is_powered_down(*node.node))
       return node.is_static ? "The node is powered down; it is static, the sweeper powers it up."
                             : "The node is powered down; a VM is asked for when slurmctld gives it "
@@ -363,8 +386,8 @@ class Standing {
                                    const std::string& vm) const {
     std::string text =
         fmt::format("{} runs, but nobody wants it.{}", vm, whose(group, instance.name));
-    const std::string key = fmt::format("{}/{} {}", group.group.name, instance.name, instance.id);
-    const Sighting* const seen = facts_.memory.find(to_string(Rule::OrphanInstance), key);
+    const Sighting* const seen =
+        facts_.memory.find(to_string(Rule::OrphanInstance), key_of(group, instance));
     const Seconds grace = facts_.config.sweeper.orphan_grace;
     if (seen == nullptr)
       return text +

@@ -83,7 +83,8 @@ std::string unlisted_text(const SweeperReport& report, std::size_t omitted, std:
 
 /// The states of a node in the order in which one looks for them.
 std::size_t rank_of(std::string_view word) {
-  static constexpr std::array<std::string_view, 10> kOrder = {"unknown",
+  static constexpr std::array<std::string_view, 11> kOrder = {"unknown",
+                                                              "unusable",
                                                               "down",
                                                               "drained",
                                                               "draining",
@@ -98,7 +99,7 @@ std::size_t rank_of(std::string_view word) {
 }
 
 Colour colour_of_node(std::string_view word) {
-  if (word == "down" || word == "unknown") return Colour::Red;
+  if (word == "down" || word == "unknown" || word == "unusable") return Colour::Red;
   if (word == "waiting" || word == "booting" || word.starts_with("drain")) return Colour::Yellow;
   if (word == "allocated" || word == "idle") return Colour::Green;
   return Colour::Dim;

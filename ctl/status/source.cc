@@ -145,7 +145,7 @@ Result<StatusText> StatusSource::look(const std::string& why) {
   const Known known = state_dir_.empty() ? Known{} : read_known(state_dir_);
   shot_.pauses = known.pauses;
   const TimePoint now = wall_clock();
-  const auto seen = observe(*cloud_, *setup_.scheduler, setup_.config, now, shot_);
+  const auto seen = observe_whole(*cloud_, *setup_.scheduler, setup_.config, now, shot_);
   if (!seen) return seen.error().in("a look of flexctl's own failed");
   Status status;
   status.state = "live";

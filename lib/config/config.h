@@ -107,6 +107,8 @@ struct NodesetConfig {
   OnTimeout on_timeout = OnTimeout::Requeue;
   Seconds boot_timeout = 15min;
   std::size_t max_boot_failures = 3;
+  /// A job that has some of its VMs waits so long for the others; 0: for ever.
+  Seconds incomplete_timeout = 10min;
   RetryConfig retry{};
   PlacementConfig placement{};
   std::string machine_type{};  ///< only to check what else is asked for; empty: not said

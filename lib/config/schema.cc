@@ -238,6 +238,10 @@ constexpr Nodeset kNodeset[] = {
      [](Reader& r, const Setting& s, NodesetConfig& c) {
        r.number(s, {1, 1000}, c.max_boot_failures);
      }},
+    {"incomplete_timeout",
+     [](Reader& r, const Setting& s, NodesetConfig& c) {
+       r.duration(s, {0s, kYear}, c.incomplete_timeout);
+     }},
     {"retry", read_retry},
     {"placement", read_placement},
     {"machine_type",

@@ -96,13 +96,25 @@ enum class GroupKind {
   Loose,       ///< no group at all: VMs of bulkInsert, gathered by nodeset; it has no name
 };
 
+/// How many entries of a group have which currentAction.
+struct ActionCounts {
+  std::int64_t none = 0;
+  std::int64_t creating = 0;
+  std::int64_t deleting = 0;
+  std::int64_t other = 0;
+
+  friend bool operator==(const ActionCounts&, const ActionCounts&) = default;
+};
+
 /// A managed instance group (regional).
 struct Group {
   MigName name{};
+  std::string id{};  ///< Google's, another for the next group of the same name; may be empty
   std::string description{};
   std::string instance_template{};
   std::int64_t target_size = 0;
   bool is_stable = true;
+  ActionCounts actions{};
   TimePoint created{};
   GroupKind kind = GroupKind::Queued;  ///< as its description says
   std::size_t step = 0;                ///< of on_stockout, as its description says
@@ -110,8 +122,8 @@ struct Group {
 };
 
 enum class InstanceStatus {
-  None,  ///< no VM behind the entry (queued, or vanished)
-  Pending,
+  None,     ///< no VM behind the entry (queued, or vanished)
+  Pending,  ///< waits for capacity: there is no machine yet
   Provisioning,
   Staging,
   Running,
@@ -144,7 +156,7 @@ struct ProviderError {
 /// One entry of a group's list of managed instances.
 struct Instance {
   NodeName name{};
-  std::string url{};  ///< empty while queued
+  std::string url{};  ///< may be empty while queued
   std::string id{};   ///< of the VM, another for the next one of the same name; may be empty
   InstanceStatus status = InstanceStatus::None;
   InstanceAction action = InstanceAction::None;
@@ -165,9 +177,11 @@ struct Instance {
            status == InstanceStatus::PendingStop || status == InstanceStatus::Deprovisioning;
   }
 
-  /// Waits in Google's queue: part of a request that has not been served.
+  /// Waits in Google's queue. Google's API says PENDING for "waiting for available capacity", and
+  /// an entry may also have no status at all: the entries of one group may answer either.
   [[nodiscard]] bool is_queued() const {
-    return action == InstanceAction::Creating && status == InstanceStatus::None;
+    return action == InstanceAction::Creating &&
+           (status == InstanceStatus::None || status == InstanceStatus::Pending);
   }
 };
 
@@ -184,6 +198,7 @@ enum class RequestState {
 
 struct ResizeRequest {
   RequestName name{};
+  std::string id{};  ///< Google's, another for the next request of the same name; may be empty
   MigName group{};
   RequestState state = RequestState::Unknown;
   std::vector<NodeName> nodes{};
@@ -213,6 +228,7 @@ struct GroupSpec {
 /// A workload policy: how near to each other the VMs of a group are.
 struct Policy {
   std::string name{};
+  std::string id{};  ///< Google's, another for the next policy of the same name; may be empty
   std::string description{};
   TimePoint created{};
 };

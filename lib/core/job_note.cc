@@ -203,6 +203,30 @@ std::string warning_line(const Overrun& overrun, TimePoint now) {
                      fate(overrun));
 }
 
+std::string note_longer(Seconds before, Seconds now) {
+  return fmt::format(
+      "a time limit has been raised, or a longer job is on the same nodes: VMs are asked for anew "
+      "for {} instead of {}; the request keeps its place until then",
+      format_slurm_time(now),
+      format_slurm_time(before));
+}
+
+std::string note_incomplete(std::size_t there,
+                            std::size_t all,
+                            const std::optional<Seconds>& limit,
+                            bool is_requeued) {
+  const std::string why =
+      limit ? fmt::format("only {} of {} VMs came within incomplete_timeout {}",
+                          there,
+                          all,
+                          format_slurm_time(*limit))
+            : fmt::format("{} of {} VMs would end before the job's time limit", there, all);
+  return fmt::format("{}: they are given back, {}all {} are asked for together",
+                     why,
+                     is_requeued ? "the job is requeued and " : "",
+                     all);
+}
+
 std::string note_next_attempt(std::uint32_t failed, TimePoint next, std::string_view why) {
   return fmt::format("attempt {} failed: {}; the next one is at {}",
                      failed,
@@ -232,6 +256,40 @@ std::string note_cancelled(std::string_view why, Fate fate) {
 std::string note_stopped(std::string_view nodeset, std::string_view why) {
   return fmt::format(
       "nodeset {} is stopped: {}; the job waits until your admin starts it again", nodeset, why);
+}
+
+std::string with_remedy(std::string_view reason, std::string_view nodes) {
+  struct Remedy {
+    std::string_view word;  ///< in slurmctld's reason
+    std::string_view what;
+  };
+
+  // slurmctld 22.05 to 26.05: "Low RealMemory (reported:…)", "gres/gpu count reported lower than
+  // configured (0 < 8)", "Low socket*core*thread count, Low CPUs", "Low TmpDisk".
+  static constexpr Remedy kRemedies[] = {
+      {"RealMemory", "lower RealMemory"},
+      {"gres/", "correct Gres"},
+      {"socket", "lower Sockets, CoresPerSocket or ThreadsPerCore"},
+      {"CPU", "lower CPUs"},
+      {"TmpDisk", "lower TmpDisk"}};
+  std::string what;
+  for (const Remedy& remedy : kRemedies) {
+    if (reason.find(remedy.word) == std::string_view::npos) continue;
+    what += fmt::format("{}{}", what.empty() ? "" : ", ", remedy.what);
+  }
+  // "slurmd -C" prints the line that fits.
+  if (what.empty()) what = "write what slurmd -C prints there";
+  return fmt::format(
+      "{}; {} on the NodeName line of {} in slurm.conf, or take a bigger machine type",
+      reason.empty() ? std::string_view("no reason given") : reason,
+      what,
+      nodes);
+}
+
+std::string note_boot_refused(std::string_view complaint, bool is_requeued) {
+  return fmt::format("VMs came, but {}; {}",
+                     complaint,
+                     is_requeued ? "back in the queue" : "it may not be requeued");
 }
 
 std::string note_vm_gone(std::string_view nodes, std::string_view why, bool is_requeued) {

@@ -80,6 +80,16 @@ struct Overrun {
 /// The line in its output: "flex: the VMs of this job end at 2026-11-16T18:35, in 10 minutes; …".
 [[nodiscard]] std::string warning_line(const Overrun& overrun, TimePoint now);
 
+/// The request is made anew for longer-lived VMs, because a job on its nodes needs them now.
+[[nodiscard]] std::string note_longer(Seconds before, Seconds now);
+
+/// Some of its VMs are there, others have not come in time: all are given back and asked for
+/// together. `limit`: incomplete_timeout; none: those that are there would end too early.
+[[nodiscard]] std::string note_incomplete(std::size_t there,
+                                          std::size_t all,
+                                          const std::optional<Seconds>& limit,
+                                          bool is_requeued);
+
 /// A failed attempt that will be followed by another.
 [[nodiscard]] std::string note_next_attempt(std::uint32_t failed,
                                             TimePoint next,
@@ -107,6 +117,13 @@ enum class Fate {
 
 /// The nodeset does not boot, or an admin has paused it.
 [[nodiscard]] std::string note_stopped(std::string_view nodeset, std::string_view why);
+
+/// slurmctld's reason why it does not take a node, and what to change so that it does: "Low
+/// RealMemory (…); lower RealMemory on the NodeName line of a-0 in slurm.conf, or take a bigger
+/// machine type".
+[[nodiscard]] std::string with_remedy(std::string_view reason, std::string_view nodes);
+/// The job's VMs came, and slurmctld did not take them.
+[[nodiscard]] std::string note_boot_refused(std::string_view complaint, bool is_requeued);
 
 /// A running job lost VMs.
 [[nodiscard]] std::string note_vm_gone(std::string_view nodes,

@@ -47,7 +47,8 @@ std::string request_description(JobId job,
                                 const std::vector<NodeName>& nodes,
                                 const RequestWay& way) {
   std::string text = fmt::format("{}job={}", kMark, job);
-  if (way.attempt > 1) text += fmt::format(" attempt={}", way.attempt);
+  if (way.attempt > 1 || way.failures > 0)
+    text += fmt::format(" attempt={} failures={}", way.attempt, way.failures);
   if (way.step > 0) text += fmt::format(" step={}", way.step);
   if (way.renewed > 0) text += fmt::format(" renewed={}", way.renewed);
   if (way.is_race) text += " race=1";
@@ -65,10 +66,14 @@ RequestWay request_way(const ResizeRequest& request) {
   const auto number = [&](std::string_view key) {
     return parse_number(value_of(request.description, key));
   };
-  return {.attempt = std::max(1U, number("attempt=")),
-          .step = number("step="),
-          .renewed = number("renewed="),
-          .is_race = number("race=") == 1};
+  RequestWay way{.attempt = std::max(1U, number("attempt=")),
+                 .step = number("step="),
+                 .renewed = number("renewed="),
+                 .failures = number("failures="),
+                 .is_race = number("race=") == 1};
+  if (value_of(request.description, "failures=").empty())
+    way.failures = way.attempt - 1 - std::min(way.attempt - 1, way.renewed);
+  return way;
 }
 
 std::uint32_t request_attempt(const ResizeRequest& request) {

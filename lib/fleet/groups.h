@@ -21,10 +21,11 @@ namespace flex {
 
 /// The how-manieth try of which way a request is.
 struct RequestWay {
-  std::uint32_t attempt = 1;
-  std::size_t step = 0;       ///< of on_stockout
-  std::uint32_t renewed = 0;  ///< so many of the attempts did not follow a failure
-  bool is_race = false;       ///< others are tried at the same time
+  std::uint32_t attempt = 1;   ///< the first whose name was free: it says nothing of failures
+  std::size_t step = 0;        ///< of on_stockout
+  std::uint32_t renewed = 0;   ///< so many of the attempts did not follow a failure
+  std::uint32_t failures = 0;  ///< so many requests failed in a row before this one
+  bool is_race = false;        ///< others are tried at the same time
 
   friend bool operator==(const RequestWay&, const RequestWay&) = default;
 
@@ -37,8 +38,8 @@ struct RequestWay {
 };
 
 /// What we write in a request's description: "slurm-flex-start job=12 nodes=a3u-[0-3]", with
-/// " attempt=2" after the job from the second on, and " step=1", " renewed=1", " race=1" where they
-/// apply. The list is left out where it would be too long for a description.
+/// " attempt=2 failures=1" after the job from the second on, and " step=1", " renewed=1", " race=1"
+/// where they apply. The list is left out where it would be too long for a description.
 [[nodiscard]] std::string request_description(JobId job,
                                               const std::vector<NodeName>& nodes,
                                               const RequestWay& way = {});
@@ -46,7 +47,8 @@ struct RequestWay {
 /// True if the description is one of ours.
 [[nodiscard]] bool is_our_request(const ResizeRequest& request);
 
-/// The way in a description.
+/// The way in a description. One without failures is of an older version, which took every attempt
+/// but the renewed ones for the next one after a failure.
 [[nodiscard]] RequestWay request_way(const ResizeRequest& request);
 /// The attempt in it; 1 if it says none.
 [[nodiscard]] std::uint32_t request_attempt(const ResizeRequest& request);

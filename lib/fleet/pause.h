@@ -6,6 +6,7 @@
 
 #include "lib/core/domain.h"
 #include "lib/core/result.h"
+#include "lib/slurm/scheduler.h"
 
 #include <map>
 #include <string>
@@ -47,6 +48,13 @@ using Pauses = std::map<std::string, Pause>;  ///< by nodeset
 [[nodiscard]] std::string why_stopped(const Node& node, std::string_view nodeset);
 /// Off and free.
 [[nodiscard]] bool is_off(const Node& node);
+
+/// What takes the drain from a node that is off. UNDRAIN would make slurmctld wait for an answer of
+/// it, and after a restart give it to no job (is_unusable).
+[[nodiscard]] constexpr NodeRequest undrain_of_off() {
+  return NodeRequest::Idle;
+}
+
 /// A pause drains it: it is off, or up. What is on its way belongs to a job that goes on; what runs
 /// on it goes on, too.
 [[nodiscard]] bool is_to_drain(const Node& node);

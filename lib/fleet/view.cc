@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 namespace flex {
@@ -23,6 +25,7 @@ void note_failure(NodesetView& view, const MigName& group, std::string_view doin
 
 void look_into(Cloud& cloud, NodesetView& view, const MigName& name) {
   GroupView& group = view.groups[name];
+  group.is_read = true;
   cloud.fetch_requests(name, [&view, &group, name](Result<std::vector<ResizeRequest>> got) {
     if (!got) return note_failure(view, name, "listing the requests", std::move(got).error());
     group.requests = std::move(*got);
@@ -42,30 +45,108 @@ std::set<MigName> own_groups(const std::string& cluster, const NodesetConfig& no
   return names;
 }
 
-/// Any of the nodeset's groups may hold a node's VM, also one that the config no longer speaks of.
-/// Those that have something in them are looked into, but for its own: the nodes say which of those
-/// count.
-void look_at_groups(Cloud& cloud,
-                    NodesetView& view,
-                    const std::string& cluster,
-                    const NodesetConfig& nodeset) {
-  cloud.fetch_groups(group_name_prefix(cluster, nodeset.name),
-                     [&cloud, &view, &nodeset, cluster](Result<std::vector<Group>> got) {
-                       if (!got) {
-                         view.error = std::move(got).error().in("listing the groups");
-                         return;
-                       }
-                       const std::set<MigName> own = own_groups(cluster, nodeset);
-                       for (Group& group : *got) {
-                         const MigName name = group.name;
-                         const bool is_ours = is_owned(group.description, cluster, nodeset.name);
-                         const bool is_empty = group.target_size == 0;
-                         view.groups[name].group = std::move(group);
-                         if (is_ours && !is_empty && !own.contains(name))
-                           look_into(cloud, view, name);
-                       }
-                     });
+/// All zones that the nodeset's VMs may be in; none: any of the region.
+std::set<std::string> zones_of(const NodesetConfig& nodeset) {
+  std::set<std::string> zones;
+  for (std::size_t step = 0; step <= nodeset.on_stockout.size(); ++step) {
+    for (const Route& route : routes_of(nodeset, step)) {
+      if (route.zones.empty()) return {};
+      zones.insert(route.zones.begin(), route.zones.end());
+    }
+  }
+  return zones;
 }
+
+/// For the few nodes that are usually looked for; all of the nodeset's for many.
+std::string pattern_of(const std::vector<NodeName>& nodes) {
+  constexpr std::size_t kMost = 20;
+  if (nodes.size() > kMost) return {};
+  std::string joined;
+  for (const NodeName& node : nodes) {
+    if (!joined.empty()) joined += '|';
+    joined += node.text;
+  }
+  return fmt::format("({})", joined);
+}
+
+/// The look at one nodeset.
+struct NodesetLook {
+  Cloud& cloud;
+  NodesetView& view;
+  const std::string& cluster;
+  const NodesetConfig& nodeset;
+  const JobsOfNodes& jobs;
+  std::vector<NodeName> nodes{};  ///< that are looked for
+  std::set<MigName> own{};        ///< groups of the nodeset's own that they belong in
+
+  /// Any of the nodeset's groups may hold a node's VM, also one that the config no longer speaks
+  /// of.
+  void start() {
+    cloud.fetch_groups(group_name_prefix(cluster, nodeset.name),
+                       [this](Result<std::vector<Group>> got) {
+                         if (got)
+                           take(*std::move(got));
+                         else
+                           view.error = std::move(got).error().in("listing the groups");
+                       });
+    // The nodes say which of its own groups count. With a group for each job it may have none.
+    if (nodeset.mig_scope == MigScope::Job) return;
+    for (const MigName& group : own) look_into(cloud, view, group);
+  }
+
+  /// Those that have something in them are looked into; of many jobs' own ones only some.
+  void take(std::vector<Group> found) {
+    constexpr std::size_t kFew = 2;
+    std::vector<const Group*> of_jobs;
+    const std::set<MigName> looked_at =
+        nodeset.mig_scope == MigScope::Job ? std::set<MigName>{} : own_groups(cluster, nodeset);
+    for (Group& group : found) {
+      const MigName name = group.name;
+      const bool is_ours = is_owned(group.description, cluster, nodeset.name);
+      const bool is_empty = group.target_size == 0;
+      GroupView& seen = view.groups[name];
+      seen.group = std::move(group);
+      if (!is_ours || is_empty || looked_at.contains(name)) continue;
+      if (described_number(seen.group->description, "job") != 0)
+        of_jobs.push_back(&*seen.group);
+      else
+        look_into(cloud, view, name);
+    }
+    const std::set<std::string> zones = zones_of(nodeset);
+    if (of_jobs.size() > kFew && !zones.empty()) return find_among(of_jobs, zones);
+    for (const Group* group : of_jobs) look_into(cloud, view, group->name);
+  }
+
+  /// A queued node is in its job's group, a VM says which group has made it.
+  void find_among(const std::vector<const Group*>& groups, const std::set<std::string>& zones) {
+    std::set<JobId> known;
+    if (jobs) {
+      for (const JobId job : jobs()) known.insert(job);
+    }
+    for (const Group* group : groups) {
+      if (known.contains(described_number(group->description, "job")))
+        look_into(cloud, view, group->name);
+      else
+        view.groups[group->name].is_read = false;
+    }
+    for (const std::string& zone : zones) {
+      cloud.fetch_vms({.zone = zone, .name_pattern = pattern_of(nodes), .with_group = true},
+                      [this](Result<std::vector<ZoneVm>> got) {
+                        if (got) return look_where_made(*got);
+                        if (!view.error) view.error = std::move(got).error();
+                      });
+    }
+  }
+
+  void look_where_made(const std::vector<ZoneVm>& vms) {
+    for (const ZoneVm& vm : vms) {
+      if (std::find(nodes.begin(), nodes.end(), vm.vm.name) == nodes.end()) continue;
+      const auto found = view.groups.find(vm.group);
+      if (found == view.groups.end() || found->second.is_read) continue;
+      look_into(cloud, view, vm.group);
+    }
+  }
+};
 
 /// A group that was made while we looked: what is in it was seen, it was not. False if there is
 /// none.
@@ -94,7 +175,7 @@ void look_at_loose(Cloud& cloud,
   };
   if (std::none_of(fleet.begin(), fleet.end(), concerns)) return;
   cloud.fetch_loose_instances(
-      cluster, [&fleet, &config, cluster, concerns](Result<std::vector<Instance>> got) {
+      cluster, {}, [&fleet, &config, cluster, concerns](Result<std::vector<Instance>> got) {
         if (!got) {
           const Error error = std::move(got).error().in("listing the VMs that are in no group");
           for (auto& entry : fleet) {
@@ -129,21 +210,41 @@ Group loose_group(const std::string& cluster, const std::string& nodeset) {
   return {.name = {}, .description = ownership_mark(cluster, nodeset), .kind = GroupKind::Loose};
 }
 
+std::vector<JobId> jobs_of_nodes(const std::vector<Job>& jobs, std::span<const NodeName> nodes) {
+  const std::unordered_set<NodeName> wanted(nodes.begin(), nodes.end());
+  std::vector<JobId> ids;
+  for (const Job& job : jobs) {
+    const bool has_any = std::any_of(job.nodes.begin(), job.nodes.end(), [&](const auto& node) {
+      return wanted.contains(node);
+    });
+    if (has_any) ids.push_back(job.id);
+  }
+  return ids;
+}
+
 FleetView fetch_fleet(Cloud& cloud,
                       const Config& config,
                       const std::string& cluster,
-                      std::span<const NodeName> nodes) {
+                      std::span<const NodeName> nodes,
+                      const JobsOfNodes& jobs) {
   FleetView fleet;
+  std::map<std::size_t, NodesetLook> looks;
   for (const NodeName& node : nodes) {
     const Config::Place* place = config.find(node);
     if (place == nullptr) continue;
     const NodesetConfig& nodeset = config.nodesets[place->nodeset];
-    const bool is_new = fleet.find(place->nodeset) == fleet.end();
-    NodesetView& view = fleet[place->nodeset];
-    if (is_new) look_at_groups(cloud, view, cluster, nodeset);
-    const MigName name = group_of_node(cluster, nodeset, place->index);
-    if (view.groups.find(name) == view.groups.end()) look_into(cloud, view, name);
+    NodesetLook& look = looks
+                            .try_emplace(place->nodeset,
+                                         NodesetLook{.cloud = cloud,
+                                                     .view = fleet[place->nodeset],
+                                                     .cluster = cluster,
+                                                     .nodeset = nodeset,
+                                                     .jobs = jobs})
+                            .first->second;
+    look.nodes.push_back(node);
+    look.own.insert(group_of_node(cluster, nodeset, place->index));
   }
+  for (auto& [index, look] : looks) look.start();
   look_at_loose(cloud, fleet, config, cluster);
   cloud.run();
   if (look_again(cloud, fleet)) cloud.run();

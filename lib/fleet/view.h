@@ -6,6 +6,7 @@
 #include "lib/core/domain.h"
 #include "lib/gce/cloud.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +22,7 @@ struct GroupView {
   std::optional<Group> group{};
   std::vector<ResizeRequest> requests{};
   std::vector<Instance> instances{};
+  bool is_read = true;  ///< else only its record is known: none of the nodes looked for is in it
 };
 
 struct NodesetView {
@@ -32,13 +34,23 @@ struct NodesetView {
 /// By the nodeset's index in Config::nodesets.
 using FleetView = std::map<std::size_t, NodesetView>;
 
+/// Jobs that have, or lately had, some of the nodes looked for.
+using JobsOfNodes = std::function<std::vector<JobId>()>;
+
 /// Looks at the groups that hold, or would hold, the VMs of these nodes, in one wave: the nodeset's
 /// groups, and requests and entries of its own ones; then of others that have something in them
-/// (a job's own, a race's, those of a way that the config no longer has). Runs the cloud.
+/// (a job's own, a race's, those of a way that the config no longer has). Of many jobs' own groups
+/// only those are read that belong to one of `jobs`, or that have made a VM of one of the nodes.
+/// Runs the cloud.
 [[nodiscard]] FleetView fetch_fleet(Cloud& cloud,
                                     const Config& config,
                                     const std::string& cluster,
-                                    std::span<const NodeName> nodes);
+                                    std::span<const NodeName> nodes,
+                                    const JobsOfNodes& jobs = {});
+
+/// The ids of the jobs that have, or had, one of these nodes.
+[[nodiscard]] std::vector<JobId> jobs_of_nodes(const std::vector<Job>& jobs,
+                                               std::span<const NodeName> nodes);
 
 /// Puts VMs that are in no group where they belong: by nodeset, each a group of the kind Loose. The
 /// second is the nodeset's name.

@@ -43,6 +43,19 @@ struct CallNote {
 
 using CallObserver = std::function<void(const CallNote&)>;
 
+/// A VM as the list of its zone shows it.
+struct ZoneVm {
+  Instance vm{};
+  MigName group{};  ///< that made it; empty: none, or not asked for
+};
+
+/// Which VMs of a zone.
+struct VmSelection {
+  std::string zone{};
+  std::string name_pattern{};  ///< RE2, for the whole name; empty: all
+  bool with_group = false;     ///< costs the VMs' whole metadata
+};
+
 class Cloud {
  public:
   virtual ~Cloud() = default;
@@ -53,9 +66,12 @@ class Cloud {
   virtual void fetch_group(const MigName& group, Then<Group> then) = 0;
   virtual void fetch_requests(const MigName& group, Then<std::vector<ResizeRequest>> then) = 0;
   virtual void fetch_instances(const MigName& group, Then<std::vector<Instance>> then) = 0;
-  /// The region's VMs that are in no group and whose description is a mark of this cluster's (see
-  /// ownership_mark).
+  /// VMs, whoever made them. What waits in Google's queue is not among them.
+  virtual void fetch_vms(const VmSelection& which, Then<std::vector<ZoneVm>> then) = 0;
+  /// VMs of these zones (of all zones of the region if there are none) that are in no group and
+  /// whose description is a mark of this cluster's (see ownership_mark).
   virtual void fetch_loose_instances(const std::string& cluster,
+                                     const std::vector<std::string>& zones,
                                      Then<std::vector<Instance>> then) = 0;
   /// The region's bulkInsert operations that are not done, anybody's.
   virtual void fetch_bulk_operations(Then<std::vector<Operation>> then) = 0;

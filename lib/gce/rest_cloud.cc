@@ -116,26 +116,28 @@ class RestCloud final : public Cloud {
          .then = std::move(then)});
   }
 
+  void fetch_vms(const VmSelection& which, Then<std::vector<ZoneVm>> then) override {
+    std::string filter;
+    if (!which.name_pattern.empty()) filter = fmt::format("name eq \"{}\"", which.name_pattern);
+    fetch_all<ZoneVm>(caller_,
+                      {.name = "instances.list",
+                       .path = instances_path(which.zone),
+                       .query = {{"filter", std::move(filter)},
+                                 {"maxResults", std::string(kPageSize)},
+                                 {"fields", zone_vm_page_fields(which.with_group)}},
+                       .doing = fmt::format("listing VMs of zone '{}'", which.zone),
+                       .parse = parse_zone_vm_page,
+                       .then = std::move(then)});
+  }
+
   void fetch_loose_instances(const std::string& cluster,
+                             const std::vector<std::string>& zones,
                              Then<std::vector<Instance>> then) override {
-    fetch_all<Instance>(
-        caller_,
-        {.name = "instances.aggregatedList",
-         .path = "/aggregated/instances",
-         .query = {{"filter", description_filter(ownership_mark(cluster, ""))},
-                   {"returnPartialSuccess", "false"},
-                   {"maxResults", std::string(kPageSize)},
-                   {"fields", loose_instance_page_fields()}},
-         .doing = "listing VMs without a group",
-         .parse = parse_loose_instance_page,
-         .then = [this, cluster, then = std::move(then)](Result<std::vector<Instance>> vms) {
-           if (vms)
-             std::erase_if(*vms, [&](const Instance& vm) {
-               return !is_zone_of(zone_of(vm.url), region_) ||
-                      !owned_nodeset(vm.description, cluster);
-             });
-           then(std::move(vms));
-         }});
+    if (!zones.empty()) return fetch_loose_of(cluster, zones, std::move(then));
+    fetch_zones([this, cluster, then = std::move(then)](Result<std::vector<std::string>> all) {
+      if (!all) return then(std::move(all.error()));
+      fetch_loose_of(cluster, *all, then);
+    });
   }
 
   void fetch_bulk_operations(Then<std::vector<Operation>> then) override {
@@ -327,6 +329,57 @@ class RestCloud final : public Cloud {
   }
 
  private:
+  /// The region's, which are read once.
+  void fetch_zones(Then<std::vector<std::string>> then) {
+    if (!zones_.empty()) return caller_.later([this, then = std::move(then)] { then(zones_); });
+    std::string doing = fmt::format("zones of region '{}'", region_);
+    caller_.call({.name = "regions.get",
+                  .path = with_query(fmt::format("/regions/{}", percent_encode(region_)),
+                                     {{"fields", "zones"}}),
+                  .doing = doing},
+                 [this, doing, then = std::move(then)](const Result<std::string>& reply) {
+                   if (!reply) return then(reply.error());
+                   auto zones = parse_region_zones(*reply);
+                   if (zones && zones->empty())
+                     zones = Error{ErrorKind::Internal, "there are none", "BAD_REPLY"};
+                   if (!zones) return then(std::move(zones.error()).in(doing));
+                   zones_ = *zones;
+                   then(std::move(zones));
+                 });
+  }
+
+  /// All zones or an error.
+  void fetch_loose_of(const std::string& cluster,
+                      const std::vector<std::string>& zones,
+                      const Then<std::vector<Instance>>& then) {
+    struct Gathered {
+      std::size_t left;
+      Result<std::vector<Instance>> vms{std::vector<Instance>{}};
+    };
+
+    auto gathered = std::make_shared<Gathered>(Gathered{.left = zones.size()});
+    for (const std::string& zone : zones) {
+      fetch_all<Instance>(caller_,
+                          {.name = "instances.list",
+                           .path = instances_path(zone),
+                           .query = {{"filter", description_filter(ownership_mark(cluster, ""))},
+                                     {"maxResults", std::string(kPageSize)},
+                                     {"fields", loose_instance_page_fields()}},
+                           .doing = fmt::format("listing VMs without a group in zone '{}'", zone),
+                           .parse = parse_loose_instance_page,
+                           .then = [gathered, cluster, then](Result<std::vector<Instance>> vms) {
+                             if (!vms) {
+                               if (gathered->vms) gathered->vms = std::move(vms.error());
+                             } else if (gathered->vms) {
+                               for (Instance& vm : *vms)
+                                 if (owned_nodeset(vm.description, cluster))
+                                   gathered->vms->push_back(std::move(vm));
+                             }
+                             if (--gathered->left == 0) then(std::move(gathered->vms));
+                           }});
+    }
+  }
+
   void write(Call call, Then<Operation> then) {
     call.path = with_query(std::move(call.path), {{"fields", std::string(kOperationFields)}});
     call.is_write = true;
@@ -403,6 +456,7 @@ class RestCloud final : public Cloud {
   }
 
   std::string region_;
+  std::vector<std::string> zones_{};  ///< of the region; empty: not known yet
   std::unique_ptr<HttpClient> http_;
   Backoff backoff_;
   Tokens tokens_;

@@ -205,6 +205,10 @@ std::string policy_path(std::string_view region, std::string_view policy) {
   return fmt::format("{}/{}", policies_path(region), percent_encode(policy));
 }
 
+std::string instances_path(std::string_view zone) {
+  return fmt::format("/zones/{}/instances", percent_encode(zone));
+}
+
 std::string instance_path(std::string_view zone, std::string_view instance) {
   return fmt::format("/zones/{}/instances/{}", percent_encode(zone), percent_encode(instance));
 }

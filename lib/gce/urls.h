@@ -53,6 +53,7 @@ struct Origin {
 [[nodiscard]] std::string operations_path(std::string_view region);
 [[nodiscard]] std::string policies_path(std::string_view region);
 [[nodiscard]] std::string policy_path(std::string_view region, std::string_view policy);
+[[nodiscard]] std::string instances_path(std::string_view zone);
 [[nodiscard]] std::string instance_path(std::string_view zone, std::string_view instance);
 /// What a VM writes on its console.
 [[nodiscard]] std::string serial_path(std::string_view zone, std::string_view instance);

@@ -64,12 +64,30 @@ std::optional<ProviderError> read_errors(const JsonView& holder) {
   return chosen;
 }
 
+ActionCounts read_actions(const JsonView& view) {
+  ActionCounts counts{.none = view.number("none"),
+                      .creating = view.number("creating") + view.number("creatingWithoutRetries"),
+                      .deleting = view.number("deleting") + view.number("abandoning")};
+  for (const std::string_view key : {"recreating",
+                                     "refreshing",
+                                     "restarting",
+                                     "resuming",
+                                     "starting",
+                                     "stopping",
+                                     "suspending",
+                                     "verifying"})
+    counts.other += view.number(key);
+  return counts;
+}
+
 Group read_group(const JsonView& view) {
   Group group{.name = {view.text("name")},
+              .id = view.text("id"),
               .description = view.text("description"),
               .instance_template = view.text("instanceTemplate"),
               .target_size = view.number("targetSize"),
               .is_stable = view.object("status").flag("isStable", true),
+              .actions = read_actions(view.object("currentActions")),
               .created = read_time(view, "creationTimestamp").value_or(TimePoint{})};
   // Not by targetSizePolicy: INDIVIDUAL is Google's default, which an answer may fill in.
   if (group.description.find(kIndividualMark) != std::string::npos)
@@ -85,6 +103,7 @@ Group read_group(const JsonView& view) {
 ResizeRequest read_request(const JsonView& view, const MigName& group) {
   ResizeRequest request{
       .name = {view.text("name")},
+      .id = view.text("id"),
       .group = group,
       .state = parse_request_state(view.text("state")),
       .run_duration = Seconds{view.object("requestedRunDuration").number("seconds")},
@@ -100,6 +119,14 @@ ResizeRequest read_request(const JsonView& view, const MigName& group) {
   return request;
 }
 
+/// PENDING means that the VM has yet to be made, whether or not an action says so. A VM without a
+/// group has no action.
+void note_creation(Instance& instance) {
+  const bool is_pending = instance.status == InstanceStatus::Pending;
+  if (is_pending && instance.action == InstanceAction::None)
+    instance.action = InstanceAction::Creating;
+}
+
 Instance read_instance(const JsonView& view) {
   Instance instance{.name = {view.text("name")},
                     .url = view.text("instance"),
@@ -110,6 +137,7 @@ Instance read_instance(const JsonView& view) {
   if (instance.name.empty()) instance.name.text = last_part(instance.url);
   const JsonView last_attempt = view.object("lastAttempt");
   instance.last_error = read_errors(last_attempt.object("errors"));
+  note_creation(instance);
   return instance;
 }
 
@@ -124,7 +152,20 @@ Instance read_loose_instance(const JsonView& view) {
                     .description = view.text("description")};
   // A VM always has a status: one that is not said is not "no VM".
   if (instance.status == InstanceStatus::None) instance.status = InstanceStatus::Unknown;
+  note_creation(instance);
   return instance;
+}
+
+/// Google writes there which group has made a VM: ".../instanceGroupManagers/NAME".
+MigName read_creator(const JsonView& metadata) {
+  static constexpr std::string_view kGroups = "/instanceGroupManagers/";
+  MigName group;
+  metadata.objects("items", [&](const JsonView& item) {
+    if (item.text("key") != "created-by") return;
+    const std::string path = item.text("value");
+    if (path.find(kGroups) != std::string::npos) group = {std::string(last_part(path))};
+  });
+  return group;
 }
 
 /// "; us-central1-a: 1 of 4 created, 3 failed" for every zone that a bulkInsert tried.
@@ -182,25 +223,6 @@ Result<Page<T>> parse_page(std::string_view text, std::string_view items, const 
   return page;
 }
 
-/// The same for a list by scope: "items" is a map, and each scope has its own warning.
-template <class T, class ReadItem>
-Result<Page<T>> parse_scoped_page(std::string_view text,
-                                  std::string_view items,
-                                  const ReadItem& read) {
-  std::optional<Error> incomplete;
-  auto page = parse_document<Page<T>>(text, [&](const JsonView& view) {
-    Page<T> out{.next = view.text("nextPageToken")};
-    check_complete(view, incomplete);
-    view.members("items", [&](std::string_view, const JsonView& scope) {
-      check_complete(scope, incomplete);
-      scope.objects(items, [&](const JsonView& item) { out.items.push_back(read(item)); });
-    });
-    return out;
-  });
-  if (page && incomplete) return *std::move(incomplete);
-  return page;
-}
-
 template <class Enum>
 struct Word {
   std::string_view text;
@@ -233,7 +255,7 @@ std::string group_page_fields() {
 }
 
 std::string request_page_fields() {
-  return "items(name,state,description,creationTimestamp,requestedRunDuration/seconds,"
+  return "items(name,id,state,description,creationTimestamp,requestedRunDuration/seconds,"
          "instances/name,"
          "status(error/errors(code,message,errorDetails(errorInfo/metadatas,quotaInfo/limitName)),"
          "lastAttempt/error/errors(code,message,"
@@ -248,9 +270,15 @@ std::string instance_page_fields() {
 }
 
 std::string loose_instance_page_fields() {
-  return "items/*/instances(name,selfLink,id,status,description,"
-         "resourceStatus/scheduling/terminationTimestamp),items/*/warning/code,"
-         "nextPageToken,warning/code,unreachables";
+  return "items(name,selfLink,id,status,description,"
+         "resourceStatus/scheduling/terminationTimestamp),nextPageToken,warning/code";
+}
+
+std::string zone_vm_page_fields(bool with_group) {
+  return fmt::format(
+      "items(name,selfLink,id,status,resourceStatus/scheduling/terminationTimestamp{}),"
+      "nextPageToken,warning/code",
+      with_group ? ",metadata/items(key,value)" : "");
 }
 
 std::string operation_page_fields() {
@@ -258,7 +286,8 @@ std::string operation_page_fields() {
 }
 
 std::string policy_page_fields() {
-  return "items(name,description,creationTimestamp,workloadPolicy/type),nextPageToken,warning/code";
+  return "items(name,id,description,creationTimestamp,workloadPolicy/type),nextPageToken,warning/"
+         "code";
 }
 
 Result<Group> parse_group(std::string_view text) {
@@ -290,13 +319,28 @@ Result<Page<Operation>> parse_operation_page(std::string_view text) {
 }
 
 Result<Page<Instance>> parse_loose_instance_page(std::string_view text) {
-  return parse_scoped_page<Instance>(text, "instances", read_loose_instance);
+  return parse_page<Instance>(text, "items", read_loose_instance);
+}
+
+Result<Page<ZoneVm>> parse_zone_vm_page(std::string_view text) {
+  return parse_page<ZoneVm>(text, "items", [](const JsonView& view) {
+    return ZoneVm{.vm = read_loose_instance(view), .group = read_creator(view.object("metadata"))};
+  });
+}
+
+Result<std::vector<std::string>> parse_region_zones(std::string_view text) {
+  return parse_document<std::vector<std::string>>(text, [](const JsonView& view) {
+    std::vector<std::string> zones;
+    view.texts("zones", [&](const std::string& url) { zones.emplace_back(last_part(url)); });
+    return zones;
+  });
 }
 
 Result<Page<Policy>> parse_policy_page(std::string_view text) {
   auto page = parse_page<std::optional<Policy>>(text, "items", [](const JsonView& view) {
     const bool is_workload = view.object("workloadPolicy").is_there();
     Policy policy{.name = view.text("name"),
+                  .id = view.text("id"),
                   .description = view.text("description"),
                   .created = read_time(view, "creationTimestamp").value_or(TimePoint{})};
     return is_workload ? std::optional(std::move(policy)) : std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "lib/core/domain.h"
 #include "lib/core/result.h"
+#include "lib/gce/cloud.h"
 #include "lib/gce/errors.h"
 
 #include <span>
@@ -25,8 +26,8 @@ struct Page {
 
 // What is read of each reply, as the `fields` parameter says it.
 inline constexpr std::string_view kGroupFields =
-    "name,description,instanceTemplate,versions/instanceTemplate,targetSize,status/isStable,"
-    "creationTimestamp,resourcePolicies/workloadPolicy";
+    "name,id,description,instanceTemplate,versions/instanceTemplate,targetSize,status/isStable,"
+    "currentActions,creationTimestamp,resourcePolicies/workloadPolicy";
 inline constexpr std::string_view kOperationFields =
     "name,zone,status,httpErrorStatusCode,httpErrorMessage,"
     "error/errors(code,message,errorDetails(errorInfo/metadatas,quotaInfo/limitName)),"
@@ -35,6 +36,7 @@ inline constexpr std::string_view kOperationFields =
 [[nodiscard]] std::string request_page_fields();
 [[nodiscard]] std::string instance_page_fields();
 [[nodiscard]] std::string loose_instance_page_fields();
+[[nodiscard]] std::string zone_vm_page_fields(bool with_group);
 [[nodiscard]] std::string operation_page_fields();
 [[nodiscard]] std::string policy_page_fields();
 
@@ -43,8 +45,11 @@ inline constexpr std::string_view kOperationFields =
 [[nodiscard]] Result<Page<ResizeRequest>> parse_request_page(std::string_view text,
                                                              const MigName& group);
 [[nodiscard]] Result<Page<Instance>> parse_instance_page(std::string_view text);
-/// VMs by zone, as an aggregated list has them.
+/// VMs of a zone.
 [[nodiscard]] Result<Page<Instance>> parse_loose_instance_page(std::string_view text);
+[[nodiscard]] Result<Page<ZoneVm>> parse_zone_vm_page(std::string_view text);
+/// Names of a region's zones.
+[[nodiscard]] Result<std::vector<std::string>> parse_region_zones(std::string_view text);
 /// Of a bulkInsert that failed, the error's message also says how many VMs came in which zone.
 [[nodiscard]] Result<Operation> parse_operation(std::string_view text);
 [[nodiscard]] Result<Page<Operation>> parse_operation_page(std::string_view text);

@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_set>
@@ -263,21 +265,14 @@ class LibslurmScheduler final : public Scheduler {
   Result<Done> update_nodes(std::span<const NodeName> nodes,
                             NodeRequest request,
                             std::string_view reason) override {
-    if (nodes.empty()) return Done{};
-    // The message borrows these.
-    std::string names = fold_hostlist({nodes.begin(), nodes.end()});
-    std::string why(reason);
-    update_node_msg_t message;
-    slurm_init_update_node_msg(&message);
-    message.node_names = names.data();
-    message.node_state = to_state(request);
-    if (!why.empty()) {
-      message.reason = why.data();
-      slurm::set_reason_uid(message, getuid());
-    }
-    errno = 0;
-    return slurm::to_result(slurm_update_node(&message),
-                            fmt::format("setting {} to {}", names, to_string(request)));
+    return change_nodes(nodes, request, reason, std::nullopt);
+  }
+
+  Result<Done> update_nodes_and_extra(std::span<const NodeName> nodes,
+                                      NodeRequest request,
+                                      std::string_view reason,
+                                      std::string_view extra) override {
+    return change_nodes(nodes, request, reason, std::string(extra));
   }
 
   Result<Done> set_node_extra(std::span<const NodeName> nodes, std::string_view text) override {
@@ -341,6 +336,28 @@ class LibslurmScheduler final : public Scheduler {
   }
 
  private:
+  static Result<Done> change_nodes(std::span<const NodeName> nodes,
+                                   NodeRequest request,
+                                   std::string_view reason,
+                                   std::optional<std::string> extra) {
+    if (nodes.empty()) return Done{};
+    // The message borrows these.
+    std::string names = fold_hostlist({nodes.begin(), nodes.end()});
+    std::string why(reason);
+    update_node_msg_t message;
+    slurm_init_update_node_msg(&message);
+    message.node_names = names.data();
+    message.node_state = to_state(request);
+    if (!why.empty()) {
+      message.reason = why.data();
+      slurm::set_reason_uid(message, getuid());
+    }
+    if (extra) message.extra = extra->data();
+    errno = 0;
+    return slurm::to_result(slurm_update_node(&message),
+                            fmt::format("setting {} to {}", names, to_string(request)));
+  }
+
   static Result<slurm::ConfPtr> load_conf() {
     return load<slurm::ConfPtr>("loading Slurm's configuration",
                                 [](auto** answer) { return slurm_load_ctl_conf(0, answer); });

@@ -84,8 +84,16 @@ bool is_completing(const Node& node) {
   return has(node, NODE_STATE_COMPLETING);
 }
 
+bool is_registration_refused(const Node& node) {
+  return has(node, NODE_STATE_INVALID_REG);
+}
+
 bool is_power_up_requested(const Node& node) {
   return has(node, NODE_STATE_POWER_UP);
+}
+
+bool is_about_to_wake(const Node& node) {
+  return is_power_up_requested(node) && is_powered_down(node) && !is_powering_down(node);
 }
 
 bool is_power_down_requested(const Node& node) {
@@ -95,6 +103,12 @@ bool is_power_down_requested(const Node& node) {
 bool is_up(const Node& node) {
   if (base(node) == NODE_STATE_UNKNOWN || base(node) == NODE_STATE_FUTURE) return false;
   return !is_powered_down(node) && !is_powering_down(node) && !is_powering_up(node);
+}
+
+bool is_unusable(const Node& node) {
+  return is_cloud(node) && is_idle(node) && is_powered_down(node) && is_not_responding(node) &&
+         !is_draining(node) && !is_completing(node) && !is_powering_down(node) &&
+         !is_powering_up(node) && !is_power_up_requested(node) && !is_power_down_requested(node);
 }
 
 std::string state_text(const Node& node) {

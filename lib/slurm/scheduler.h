@@ -85,6 +85,11 @@ class Scheduler {
   virtual Result<Done> update_nodes(std::span<const NodeName> nodes,
                                     NodeRequest request,
                                     std::string_view reason) = 0;
+  /// Both in one RPC: slurmctld does both or, if it dies, neither. An empty `extra` clears it.
+  virtual Result<Done> update_nodes_and_extra(std::span<const NodeName> nodes,
+                                              NodeRequest request,
+                                              std::string_view reason,
+                                              std::string_view extra) = 0;
   /// One RPC for all the nodes, whose `extra` becomes this text; empty: none.
   virtual Result<Done> set_node_extra(std::span<const NodeName> nodes, std::string_view text) = 0;
   virtual Result<Done> set_admin_comment(JobId job, std::string_view text) = 0;

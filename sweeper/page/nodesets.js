@@ -3,7 +3,7 @@
 
 const STATES = [
   ["allocated", "busy"], ["idle", "idle"], ["booting", "booting"], ["waiting", "waiting for a VM"],
-  ["draining", "draining"], ["drained", "drained"], ["powering_down", "powering down"], ["down", "down"], ["unknown", "not in Slurm"], ["powered_down", "off"],
+  ["draining", "draining"], ["drained", "drained"], ["powering_down", "powering down"], ["down", "down"], ["unknown", "not in Slurm"], ["unusable", "undrained while off"], ["powered_down", "off"],
 ];
 
 /** The states that there are, known ones first, each as [state, words, count]. */

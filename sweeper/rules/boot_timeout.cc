@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // boot_timeout: a VM runs, but its node has not registered in boot_timeout. Keep the VM's serial
 // log, delete it, and let unrequested_node ask again. After max_boot_failures in a row the nodeset
-// is stopped (stopped_nodeset.cc).
+// is stopped (stopped_nodeset.cc). One that registers and is refused: refused_registration.cc.
 #include "lib/core/duration.h"
 #include "lib/core/job_note.h"
 #include "lib/fleet/pause.h"
@@ -21,11 +21,17 @@ namespace {
 struct Failures {
   std::map<MigName, std::vector<Instance>> doomed{};
   std::vector<NodeName> nodes{};
-  bool has_success = false;
+  std::vector<NodeName> booted{};  ///< that have come up since the last round
 };
 
-std::string boot_key(const NodePicture& node) {
-  return node.name.text + " " + node.entry->id;
+/// It comes up for the first time on the VM that it has. A drained one may have registered wrongly.
+bool has_booted(const Round& round, const NodePicture& node) {
+  if (is_draining(*node.node) || is_registration_refused(*node.node)) return false;
+  if (round.memory.find(to_string(Rule::BootTimeout), vm_key(node)) != nullptr) return true;
+  // Too fast to be seen booting.
+  const auto failures = round.memory.boot_failures.find(round.nodeset_of(node).name);
+  return failures != round.memory.boot_failures.end() &&
+         failures->second.refused.contains(node.name);
 }
 
 std::map<std::size_t, Failures> find_failures(Round& round) {
@@ -34,15 +40,11 @@ std::map<std::size_t, Failures> find_failures(Round& round) {
     if (node.node == nullptr || !node.has_vm()) continue;
     const NodesetConfig& nodeset = round.nodeset_of(node);
     if (is_up(*node.node)) {
-      // It was booting in the last round and has made it; a drained one may have registered
-      // wrongly.
-      if (is_draining(*node.node)) continue;
-      if (round.memory.find(to_string(Rule::BootTimeout), boot_key(node)) != nullptr)
-        failures[node.nodeset].has_success = true;
+      if (has_booted(round, node)) failures[node.nodeset].booted.push_back(node.name);
       continue;
     }
     if (!is_powering_up(*node.node)) continue;
-    const Sighting& seen = round.see(Rule::BootTimeout, boot_key(node));
+    const Sighting& seen = round.see(Rule::BootTimeout, vm_key(node));
     // One that Google has not even started yet has as much time again.
     const bool is_running = node.entry->status == InstanceStatus::Running;
     const Seconds limit = nodeset.boot_timeout * (is_running ? 1 : 2);
@@ -99,7 +101,7 @@ void boot_timeout(Round& round) {
   watch_stopped(round);
   for (const auto& [index, failed] : find_failures(round)) {
     const NodesetConfig& nodeset = round.config.nodesets[index];
-    if (failed.has_success) round.memory.boot_failures.erase(nodeset.name);
+    if (!failed.booted.empty()) note_boots(round, nodeset, failed.booted);
     if (!failed.nodes.empty()) replace(round, nodeset, failed);
   }
 }

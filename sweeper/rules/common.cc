@@ -8,13 +8,39 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace flex {
 
+namespace {
+
+std::string with_incarnation(std::string name, const std::string& id, TimePoint created) {
+  return fmt::format(
+      "{} {}", name, id.empty() ? std::to_string(created.time_since_epoch().count()) : id);
+}
+
+}  // namespace
+
+std::string key_of(const Group& group) {
+  return with_incarnation(group.name.text, group.id, group.created);
+}
+
 std::string key_of(const ResizeRequest& request) {
-  return request.group.text + "/" + request.name.text;
+  return with_incarnation(
+      request.group.text + "/" + request.name.text, request.id, request.created);
+}
+
+std::string key_of(const Policy& policy) {
+  return with_incarnation(policy.name, policy.id, policy.created);
+}
+
+std::string key_of(const SweptGroup& group, const Instance& instance) {
+  return fmt::format("{}/{} {}", key_of(group.group), instance.name, instance.id);
+}
+
+std::string vm_key(const NodePicture& node) {
+  return node.name.text + " " + (node.entry ? node.entry->id : "");
 }
 
 std::vector<Placed<ResizeRequest>> queued_requests(const Round& round) {
@@ -102,7 +128,8 @@ std::size_t stockout_step(const Round& round, const NodePicture& node) {
 bool may_still_come(Round& round, const NodePicture& node) {
   constexpr Seconds kPatience{600};
   if (!node.is_bulk_pending) return false;
-  return round.see(Rule::UnrequestedNode, node.name.text + " bulk").age() < kPatience;
+  const std::string key = fmt::format("{} bulk {}", node.name, waiter_of(round, node));
+  return round.see(Rule::UnrequestedNode, key).age() < kPatience;
 }
 
 bool is_unserved(const NodePicture& node) {
@@ -110,33 +137,99 @@ bool is_unserved(const NodePicture& node) {
          !node.has_vm() && !node.is_asked_for();
 }
 
+bool lacks_vm(const NodePicture& node) {
+  if (node.node == nullptr || node.has_vm()) return false;
+  const bool is_to_come =
+      is_allocated(*node.node) && is_powered_down(*node.node) && !is_powering_down(*node.node);
+  return node.is_coming_up() || is_to_come;
+}
+
+const std::vector<const Job*>& PictureFacts::jobs_on(const NodeName& node) const {
+  static const std::vector<const Job*> kNone;
+  const NodePicture* const found = picture_.find(node);
+  return found == nullptr ? kNone : found->jobs;
+}
+
+bool PictureFacts::lacks_vm(const NodeName& node) const {
+  const NodePicture* const found = picture_.find(node);
+  return found != nullptr && flex::lacks_vm(*found);
+}
+
+std::vector<const ResizeRequest*> PictureFacts::requests_on(const NodeName& node) const {
+  std::vector<const ResizeRequest*> requests;
+  const NodePicture* const found = picture_.find(node);
+  if (found == nullptr) return requests;
+  for (const Placed<ResizeRequest>& request : found->requests) {
+    if (is_our_request(*request)) requests.push_back(request.item);
+  }
+  return requests;
+}
+
+std::vector<NodeName> with_rest_of_job(const Round& round, std::vector<NodeName> nodes) {
+  const NodePicture* const first = round.picture.find(nodes.front());
+  if (first == nullptr || first->jobs.empty()) return nodes;
+  std::unordered_set<NodeName> known(nodes.begin(), nodes.end());
+  for (const NodeName& name : first->jobs.front()->nodes) {
+    const NodePicture* const node = round.picture.find(name);
+    if (node == nullptr || node->nodeset != first->nodeset || node->is_static ||
+        !is_unserved(*node) || !round.is_free(name) || round.is_queued(name))
+      continue;
+    if (node->jobs.front() == first->jobs.front() && known.insert(name).second)
+      nodes.push_back(name);
+  }
+  return nodes;
+}
+
 namespace {
 
-/// Jobs and nodes in the order of `nodes`.
-void sort_demand(Demand& demand, const std::vector<NodeName>& nodes) {
-  std::unordered_map<NodeName, std::size_t> place;
-  for (const NodeName& node : nodes) place.emplace(node, place.size());
-  std::stable_sort(
-      demand.jobs.begin(), demand.jobs.end(), [&](const auto& left, const auto& right) {
-        return place.at(left.nodes.front()) < place.at(right.nodes.front());
-      });
-  std::stable_sort(
-      demand.jobless.begin(), demand.jobless.end(), [&](const auto& left, const auto& right) {
-        return place.at(left) < place.at(right);
-      });
+/// The job that a node of the turn is asked for: the turn's own, if it holds the node; else the
+/// first on it; 0: none.
+JobId asker_of(const Round& round, const Turn& turn, const NodeName& name) {
+  const std::vector<const Job*>& jobs = round.picture.find(name)->jobs;
+  const bool is_own =
+      std::any_of(jobs.begin(), jobs.end(), [&](const Job* job) { return job->id == turn.job; });
+  if (is_own) return turn.job;
+  return jobs.empty() ? 0 : jobs.front()->id;
+}
+
+/// Who wants which of the turns' nodes, in the order of the turns. A node that is in two of them
+/// is the first one's.
+Demand demand_of(const Round& round, const std::vector<const Turn*>& turns) {
+  Demand demand;
+  std::unordered_set<NodeName> known;
+  for (const Turn* turn : turns) {
+    const std::size_t first = demand.jobs.size();
+    for (const NodeName& name : turn->nodes) {
+      if (!known.insert(name).second) continue;
+      const JobId id = asker_of(round, *turn, name);
+      if (id == 0) {
+        demand.jobless.push_back(name);
+        continue;
+      }
+      auto part = std::find_if(demand.jobs.begin() + static_cast<std::ptrdiff_t>(first),
+                               demand.jobs.end(),
+                               [&](const Demand::JobNodes& each) { return each.job.id == id; });
+      if (part == demand.jobs.end())
+        part = demand.jobs.insert(part, {.job = *round.picture.find_job(id)});
+      part->nodes.push_back(name);
+    }
+  }
+  for (Demand::JobNodes& part : demand.jobs)
+    part.least_run = needed_run(round.config, PictureFacts{round.picture}, part.nodes);
+  return demand;
 }
 
 }  // namespace
 
 AskForNodes plan_for(const Round& round,
-                     const std::vector<NodeName>& nodes,
+                     const std::vector<const Turn*>& turns,
                      const PlanOptions& options) {
   std::set<std::size_t> nodesets;
-  for (const NodeName& name : nodes) nodesets.insert(round.config.find(name)->nodeset);
+  for (const Turn* turn : turns) {
+    for (const NodeName& name : turn->nodes) nodesets.insert(round.config.find(name)->nodeset);
+  }
   AskForNodes ask;
-  ask.demand = resolve_demand(
-      {.config = round.config, .nodes = nodes, .request = nullptr, .jobs = &round.shot.jobs.items});
-  sort_demand(ask.demand, nodes);
+  ask.demand = demand_of(round, turns);
   ask.plan = plan_resume(round.config,
                          round.shot.cluster,
                          ask.demand,

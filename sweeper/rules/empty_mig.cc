@@ -57,7 +57,7 @@ void empty_mig(Round& round) {
     const bool is_needed =
         job != 0 ? demanding.jobs.contains(job) : demanding.nodesets.contains(group.nodeset);
     if (is_needed) continue;
-    const Sighting& seen = round.see(Rule::EmptyMig, group.group.name.text);
+    const Sighting& seen = round.see(Rule::EmptyMig, key_of(group.group));
     // Whether Google lowers the size at the end of a lease is not written anywhere.
     const int patience = group.group.target_size == 0 ? 1 : kPatience;
     if (!seen.is_twice() || seen.age() < patience * round.config.sweeper.empty_mig_grace) continue;

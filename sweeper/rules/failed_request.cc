@@ -93,9 +93,9 @@ void retry_or_give_back(Round& round,
   const NodePicture& first = *round.picture.find(waiting.front());
   const RetryConfig& policy = round.nodeset_of(first).retry;
   RetryState& retry = round.memory.retries[first.name];
+  retry.job = first.jobs.empty() ? 0 : first.jobs.front()->id;
   const RequestWay way = request_way(request);
-  const std::uint32_t failures =
-      std::max({retry.attempts, way.attempt - std::min(way.attempt - 1, way.renewed), 1U});
+  const std::uint32_t failures = std::max(retry.attempts, way.failures + 1);
   if (const auto last = why_give_up(round, first, error, failures)) {
     round.memory.retries.erase(first.name);
     give_back(round, jobs_on(round.picture, waiting), waiting, *last);
@@ -112,7 +112,8 @@ void retry_or_give_back(Round& round,
                         fmt::format("attempt {} failed: {}", failures, error.what),
                         waiting,
                         request.created);
-  turn.options = {.attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed};
+  turn.options = {
+      .attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed, .failures = failures};
   turn.is_ready = round.shot.now >= retry.next && !round.is_stopped(first);
   round.enqueue(std::move(turn));
 }
@@ -125,7 +126,9 @@ void give_back_alone(Round& round) {
     if (!last || node.jobs.empty()) continue;
     const Error error = to_error(*last);
     if (!is_permanent(error)) continue;
-    if (!round.see(Rule::FailedRequest, node.name.text + " alone").is_twice()) continue;
+    const std::string key = fmt::format(
+        "{} alone in {}", waiter_of(round, node), key_of(node.alone.back().group->group));
+    if (!round.see(Rule::FailedRequest, node.name.text + " " + key).is_twice()) continue;
     give_back(round, node.jobs, {node.name}, error);
   }
 }
@@ -139,7 +142,7 @@ void failed_request(Round& round) {
       if (request.state != RequestState::Failed || !is_our_request(request)) continue;
       const std::vector<NodeName> waiting = waiting_for(round, request);
       if (!waiting.empty()) {
-        retry_or_give_back(round, group, request, waiting);
+        retry_or_give_back(round, group, request, with_rest_of_job(round, waiting));
         continue;
       }
       const Sighting& seen = round.see(Rule::FailedRequest, key_of(request));

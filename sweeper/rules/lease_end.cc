@@ -3,8 +3,10 @@
 // maintenance reservation from then on keeps it away, and lets jobs that fit come. One reservation
 // for all VMs that end in the same quarter of an hour, because slurmctld tests each job against
 // each reservation. A node leaves it as soon as it goes down: a reservation blocks the node that is
-// powered down just as well, and the next VM has another end.
+// powered down just as well, and the next VM has another end. A node that waits for its VM, and
+// that jobs may share, is fenced in the same way, from the end that its request implies.
 #include "lib/core/duration.h"
+#include "lib/fleet/groups.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/lease.h"
 #include "sweeper/rules.h"
@@ -15,6 +17,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_set>
 
 namespace flex {
 
@@ -51,20 +54,56 @@ std::optional<TimePoint> end_of(const Round& round, const NodePicture& node) {
   if (is_there) return node.entry->terminates;
   const auto last = round.memory.lease_ends.find(node.name);
   if (!is_up(*node.node) || last == round.memory.lease_ends.end()) return std::nullopt;
-  return last->second;
+  return last->second.ends;
+}
+
+/// Nodes that jobs may share.
+std::unordered_set<NodeName> find_shared(const Round& round) {
+  std::unordered_set<NodeName> shared;
+  for (const Partition& partition : round.shot.partitions.items) {
+    if (!partition.is_exclusive) shared.insert(partition.nodes.begin(), partition.nodes.end());
+  }
+  return shared;
+}
+
+/// When the VM ends that the node waits for, if it came now. That moves on all the time: it is told
+/// in steps of run_duration_margin, a quarter of an hour at most. So a job as long as the one that
+/// the request is for still fits, and slurmctld is not written to in every round.
+std::optional<TimePoint> end_to_come(const Round& round, const NodePicture& node) {
+  if (!lacks_vm(node) || node.jobs.empty()) return std::nullopt;
+  std::optional<Seconds> run;
+  for (const Placed<ResizeRequest>& request : node.requests) {
+    if (!is_our_request(*request) || request->run_duration == Seconds{0}) continue;
+    // The longest: a request that is too short is about to be replaced.
+    run = std::max(run.value_or(Seconds{0}), request->run_duration);
+  }
+  if (!run) return std::nullopt;
+  const Seconds margin = round.nodeset_of(node).run_duration_margin;
+  const Seconds step = std::clamp(margin / kMinute * kMinute, kMinute, kBucket);
+  const Seconds end = (round.shot.now + *run).time_since_epoch();
+  return TimePoint{end / step * step};
+}
+
+void add_end(std::map<std::string, Reservation>& wanted,
+             const NodeName& node,
+             TimePoint end,
+             TimePoint bucket) {
+  Reservation& reservation = wanted[name_of(bucket)];
+  if (reservation.nodes.empty() || end < reservation.start) reservation.start = end;
+  reservation.end = bucket + kBucket + kAfter;
+  reservation.nodes.push_back(node);
 }
 
 /// By name.
 std::map<std::string, Reservation> find_wanted(const Round& round) {
   std::map<std::string, Reservation> wanted;
+  const std::unordered_set<NodeName> shared = find_shared(round);
   for (const NodePicture& node : round.picture.nodes()) {
     const auto end = end_of(round, node);
-    if (!end || *end + kAfter <= round.shot.now) continue;
-    const TimePoint bucket = bucket_of(*end, round.shot.now);
-    Reservation& reservation = wanted[name_of(bucket)];
-    if (reservation.nodes.empty() || *end < reservation.start) reservation.start = *end;
-    reservation.end = bucket + kBucket + kAfter;
-    reservation.nodes.push_back(node.name);
+    if (end && *end + kAfter > round.shot.now)
+      add_end(wanted, node.name, *end, bucket_of(*end, round.shot.now));
+    if (end || !shared.contains(node.name)) continue;
+    if (const auto later = end_to_come(round, node)) add_end(wanted, node.name, *later, *later);
   }
   for (auto& [name, reservation] : wanted) {
     reservation.name = name;

@@ -13,10 +13,6 @@ namespace flex {
 
 namespace {
 
-std::string key_of(const SweptGroup& group, const Instance& instance) {
-  return group.group.name.text + "/" + instance.name.text + " " + instance.id;
-}
-
 /// Why nobody wants it; empty: it is wanted, or something else takes care of it.
 std::string why_unwanted(const Round& round, const SweptGroup& group, const Instance& instance) {
   const NodePicture* node = round.picture.find(instance.name);
@@ -36,7 +32,7 @@ std::string why_unwanted(const Round& round, const SweptGroup& group, const Inst
   // It was there when the node was off: slurmctld does not take the registration of a VM that
   // booted before the node's power-up.
   const bool is_old =
-      !instance.id.empty() && node->is_coming_up() &&
+      !instance.id.empty() && !instance.is_queued() && node->is_coming_up() &&
       round.memory.find(to_string(Rule::OrphanInstance), key_of(group, instance)) != nullptr;
   return is_old ? "it is from before its node was powered up" : "";
 }

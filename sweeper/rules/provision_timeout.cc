@@ -59,11 +59,13 @@ void send_away(Round& round,
 void tell_all_parts(Round& round, const Job& job, const Patience& patience) {
   const std::string note =
       note_provision_timeout(patience.limit, patience.is_own_limit, fate_of(job, patience.then));
-  for (const Job& part : round.shot.jobs.items) {
-    const bool is_part =
-        part.id == job.id || (job.het_job_id != 0 && part.het_job_id == job.het_job_id);
-    if (is_part && !part.is_finished && !round.is_told(part.id))
+  const auto tell_part = [&](const Job& part) {
+    if (!part.is_finished && !round.is_told(part.id))
       tell(round, Rule::ProvisionTimeout, why_over(patience), part, note);
+  };
+  if (job.het_job_id == 0) return tell_part(job);
+  for (const Job& part : round.shot.jobs.items) {
+    if (part.id == job.id || part.het_job_id == job.het_job_id) tell_part(part);
   }
 }
 
@@ -124,7 +126,8 @@ void look_at_jobs(Round& round) {
     }
     if (waiting == nullptr || !round.is_free(waiting->name)) continue;
     const NodesetConfig& nodeset = round.nodeset_of(*waiting);
-    const Sighting& seen = round.see(Rule::ProvisionTimeout, fmt::format("job {}", job.id));
+    const Sighting& seen =
+        round.see(Rule::ProvisionTimeout, fmt::format("job {} {}", job.id, job.restart_count));
     const TimePoint since = waits_since(round, &job, seen.first);
     if (seen.is_twice() && patience_of(nodeset, job).is_over(round.shot.now - since))
       give_up(round, nodeset, {&job});

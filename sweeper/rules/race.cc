@@ -41,7 +41,8 @@ void race(Round& round) {
     const RequestWay way = request_way(*lanes.front());
     if (lanes.size() >= routes_of(nodeset, way.step).size() || !is_due(round, node)) continue;
     // One that Google gave up on is not asked for again at once.
-    const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text + " race");
+    const Sighting& seen =
+        round.see(Rule::UnrequestedNode, node.name.text + " race " + key_of(*lanes.front()));
     if (!seen.is_twice() || seen.age() < nodeset.retry.base) continue;
     Turn turn = make_turn(round,
                           Rule::UnrequestedNode,
@@ -51,6 +52,7 @@ void race(Round& round) {
     turn.options = {.attempt = way.attempt,
                     .step = way.step,
                     .renewed = way.renewed,
+                    .failures = way.failures,
                     .is_second = true,
                     .only_missing = true};
     // It must not be in the way of one that has none.

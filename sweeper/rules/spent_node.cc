@@ -61,8 +61,7 @@ void spent_node(Round& round) {
     const auto found = exclusive.find(node.name);
     if (found == exclusive.end() || !found->second || node.node == nullptr) continue;
     if (!round.is_free(node.name) || !is_free_of_work(node)) continue;
-    const Sighting& seen =
-        round.see(Rule::LeaseEnd, "spent " + node.name.text + " " + node.entry->id);
+    const Sighting& seen = round.see(Rule::LeaseEnd, vm_key(node) + " spent");
     if (!seen.is_twice() || round.spend(1) == 0) continue;
     round.claim(node.name);
     spent.push_back(node.name);

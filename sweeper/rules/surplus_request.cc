@@ -87,6 +87,8 @@ void delete_spares(Round& round) {
 bool is_outlived(const NodePicture& node, const Placed<Instance>& entry) {
   const std::size_t step = entry.group->group.step;
   if (node.has_vm() && node.entry.group != entry.group) return true;
+  // VMs without a group do not say of which step they are.
+  if (entry.group->group.kind == GroupKind::Loose) return false;
   const auto is_later = [&](const Placed<Instance>& other) {
     return other.group->group.step > step;
   };

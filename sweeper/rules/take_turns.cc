@@ -30,16 +30,14 @@ class TurnTaker {
   void run() {
     std::sort(round_.turns.begin(), round_.turns.end(), is_before);
     states_.resize(round_.turns.size());
-    std::map<PlanOptions, std::vector<NodeName>> by_options;
+    std::map<PlanOptions, std::vector<const Turn*>> by_options;
     for (std::size_t i = 0; i < round_.turns.size(); ++i) {
       const Turn& turn = round_.turns[i];
       states_[i].is_ready = turn.is_ready && is_of_first_plan(turn);
       for (const NodeName& node : turn.nodes) turn_of_.emplace(node, i);
-      if (!states_[i].is_ready) continue;
-      auto& nodes = by_options[turn.options];
-      nodes.insert(nodes.end(), turn.nodes.begin(), turn.nodes.end());
+      if (states_[i].is_ready) by_options[turn.options].push_back(&turn);
     }
-    for (const auto& [options, nodes] : by_options) plan(options, nodes);
+    for (const auto& [options, turns] : by_options) plan(options, turns);
     for (std::size_t i = 0; i < round_.turns.size(); ++i) {
       if (states_[i].is_ready) grant(i);
     }
@@ -70,8 +68,8 @@ class TurnTaker {
     });
   }
 
-  void plan(const PlanOptions& options, const std::vector<NodeName>& nodes) {
-    AskForNodes& ask = plans_[options] = plan_for(round_, nodes, options);
+  void plan(const PlanOptions& options, const std::vector<const Turn*>& turns) {
+    AskForNodes& ask = plans_[options] = plan_for(round_, turns, options);
     for (const GroupPlan& group : ask.plan.groups) {
       for (const PlannedRequest& request : group.requests) {
         State& state = state_of(request.spec.nodes.front());

@@ -3,14 +3,17 @@
 // With DOWN first its job goes back to the queue at once, not after SlurmdTimeout; then POWER_DOWN
 // makes the node whole again.
 #include "lib/core/job_note.h"
+#include "lib/fleet/node_extra.h"
+#include "lib/fleet/pause.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_set>
 
 namespace flex {
 
@@ -27,11 +30,20 @@ bool is_gone(const NodePicture& node) {
 
 bool is_at_end(const Round& round, const NodePicture& node) {
   const auto end = round.memory.lease_ends.find(node.name);
-  return end != round.memory.lease_ends.end() && end->second <= round.shot.now;
+  return end != round.memory.lease_ends.end() && end->second.ends <= round.shot.now;
 }
 
 std::string why_gone(const Round& round, const NodePicture& node) {
   return is_at_end(round, node) ? "its VM's run duration is over" : "its VM is gone";
+}
+
+/// The end of one VM is not that of the next.
+void remember_end(Round& round, const NodePicture& node) {
+  LeaseEnd& known = round.memory.lease_ends[node.name];
+  if (node.entry->terminates)
+    known = {.ends = *node.entry->terminates, .vm = node.entry->id};
+  else if (known.vm != node.entry->id || known.ends == TimePoint{})
+    round.memory.lease_ends.erase(node.name);
 }
 
 struct Found {
@@ -43,8 +55,7 @@ struct Found {
 Found look(Round& round) {
   Found found;
   for (const NodePicture& node : round.picture.nodes()) {
-    if (node.has_vm() && node.entry->terminates)
-      round.memory.lease_ends[node.name] = *node.entry->terminates;
+    if (node.has_vm()) remember_end(round, node);
     if (node.node == nullptr || !is_cloud(*node.node) || !is_up(*node.node)) {
       if (!node.has_vm()) round.memory.lease_ends.erase(node.name);
       continue;
@@ -62,10 +73,11 @@ bool is_busy(const NodePicture& node) {
 }
 
 void end_jobs(Round& round, const std::vector<NodeName>& busy, const std::string& why) {
+  const std::unordered_set<NodeName> all(busy.begin(), busy.end());
   for (const Job* job : jobs_on(round.picture, busy)) {
     std::vector<NodeName> lost;
     for (const NodeName& name : job->nodes) {
-      if (std::find(busy.begin(), busy.end(), name) != busy.end()) lost.push_back(name);
+      if (all.contains(name)) lost.push_back(name);
     }
     tell(round,
          Rule::UnbackedNode,
@@ -104,18 +116,39 @@ void revive(Round& round) {
             UpdateNodes{.request = NodeRequest::Idle, .nodes = std::move(nodes), .reason = {}});
 }
 
-/// An admin has taken it out of service, or unhealthy_node has given up on it; not for something
-/// that the next VM mends.
 bool is_set_aside(const Round& round, const NodePicture& node) {
-  const std::string& reason = node.node->reason;
-  const bool is_foreign = !reason.empty() && !reason.starts_with(kNotePrefix);
-  const bool is_meant = is_foreign || reason.starts_with(kGaveUp);
-  return is_meant && is_draining(*node.node) && !is_to_repair(round, node);
+  return is_set_aside(round.nodeset_of(node), *node.node);
 }
 
-/// Powering down takes an admin's drain away: it is put back when the node is off.
-void drain_again(Round& round) {
-  std::map<std::string, std::vector<NodeName>> by_reason;
+using Drains = std::map<std::string, std::vector<NodeName>>;  ///< by reason
+
+/// DRAIN would send the job that waits for the node back to the queue: the drain waits for it.
+bool would_cost_job(const NodePicture& node) {
+  return is_allocated(*node.node) && (is_powered_down(*node.node) || is_powering_up(*node.node));
+}
+
+/// Whoever powered the node down has left a note of the drain. It is put back as soon as slurmctld
+/// has taken it away, so that no job gets the node in between. The note goes with it.
+void drain_as_noted(Round& round, Drains& drains) {
+  for (const NodePicture& node : round.picture.nodes()) {
+    if (node.node == nullptr || !round.is_free(node.name)) continue;
+    const auto reason = drain_note(node.node->extra);
+    if (!reason) continue;
+    round.memory.drains.erase(node.name);
+    // While the power-down is still to come, the drain is still there.
+    if (is_power_down_requested(*node.node) || would_cost_job(node)) continue;
+    // Somebody else was faster: what they wrote stays. A pause's drain ends with the pause, an
+    // admin's does not.
+    const bool is_back =
+        is_draining(*node.node) && !is_stop_drained(*node.node, round.nodeset_of(node).name);
+    if (is_back && !round.see(Rule::UnbackedNode, node.name.text + " noted").is_twice()) continue;
+    round.claim(node.name);
+    drains[is_back ? node.node->reason : *reason].push_back(node.name);
+  }
+}
+
+/// The same for drains that are only remembered.
+void drain_as_remembered(Round& round, Drains& drains) {
   for (auto drain = round.memory.drains.begin(); drain != round.memory.drains.end();) {
     const NodePicture* node = round.picture.find(drain->first);
     const bool is_over = node == nullptr || node->node == nullptr || is_draining(*node->node) ||
@@ -132,11 +165,18 @@ void drain_again(Round& round) {
     }
     if (is_off && round.is_free(drain->first)) {
       round.claim(drain->first);
-      by_reason[drain->second].push_back(drain->first);
+      drains[drain->second].push_back(drain->first);
     }
     ++drain;
   }
-  for (auto& [reason, nodes] : by_reason) {
+}
+
+/// Powering down takes an admin's drain away: it is put back.
+void drain_again(Round& round) {
+  Drains drains;
+  drain_as_noted(round, drains);
+  drain_as_remembered(round, drains);
+  for (auto& [reason, nodes] : drains) {
     round.add(
         Rule::UnbackedNode,
         "an admin had drained it",
@@ -158,11 +198,10 @@ void remember_drains(Round& round) {
 
 /// No group of the nodeset is listed at all, though the node had a VM in one: rather a wrong
 /// project or region than the truth.
-bool has_no_group(const Round& round, const NodePicture& node) {
-  const auto& groups = round.shot.groups;
-  return std::none_of(groups.begin(), groups.end(), [&](const SweptGroup& group) {
-    return group.nodeset == round.nodeset_of(node).name;
-  });
+bool has_no_group(const Round& round,
+                  const NodePicture& node,
+                  const std::unordered_set<std::string_view>& nodesets_with_groups) {
+  return !nodesets_with_groups.contains(round.nodeset_of(node).name);
 }
 
 /// Nodes by why their VM is gone, so that each batch is one call and says what is true for all of
@@ -176,10 +215,12 @@ Lost find_lost(Round& round) {
   const Found found = look(round);
   const bool are_many = found.unexplained >= kMany && found.unexplained * 2 > found.up;
   Lost lost;
+  std::unordered_set<std::string_view> nodesets_with_groups;
+  for (const SweptGroup& group : round.shot.groups) nodesets_with_groups.insert(group.nodeset);
   for (const NodePicture* node : found.gone) {
     const Sighting& seen = round.see(Rule::UnbackedNode, node->name.text);
     // What was to end and is gone needs no second look, if the list of its group is there.
-    const bool is_lone = has_no_group(round, *node);
+    const bool is_lone = has_no_group(round, *node, nodesets_with_groups);
     if (!seen.is_twice() && (!is_at_end(round, *node) || is_lone)) continue;
     const bool is_doubtful = !is_at_end(round, *node) && (are_many || is_lone);
     if (is_doubtful && seen.age() < kDoubt) continue;

@@ -3,6 +3,9 @@
 // its hardware is broken, and another VM has other hardware. When no job is on it the VM goes, and
 // the node is whole again: static_node or the next job gets it a new one. A node that fails again
 // and again stays drained after max_repairs of a day: then it is not the VM.
+// The same for a node that hangs: its VM runs, slurmctld has set it DOWN because it does not
+// respond, and nobody has powered it down within boot_timeout.
+#include "lib/core/duration.h"
 #include "lib/core/job_note.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
@@ -18,16 +21,6 @@ namespace {
 
 constexpr Seconds kDay{24 * 3600};
 
-char lower(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-}
-
-/// Whether `text` has `part` in it, in any case.
-bool mentions(std::string_view text, std::string_view part) {
-  const auto is_same = [](char left, char right) { return lower(left) == lower(right); };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), is_same) != text.end();
-}
-
 /// The history of a node, without what is older than a day; a clock that was set back makes what
 /// lies in the future worthless.
 Repairs& history_of(Round& round, const NodePicture& node) {
@@ -42,9 +35,20 @@ bool is_at_work(const NodePicture& node) {
   return !node.jobs.empty() || is_allocated(*node.node) || is_completing(*node.node);
 }
 
+/// slurmctld has set it DOWN by itself. What an admin has drained or set DOWN has another reason,
+/// or a drain.
+bool is_hung(const Round& round, const NodePicture& node) {
+  if (node.node == nullptr || round.nodeset_of(node).max_repairs == 0) return false;
+  const Node& state = *node.node;
+  return is_up(state) && is_down(state) && !is_draining(state) &&
+         state.reason.starts_with("Not responding") && node.has_vm() &&
+         node.entry->status == InstanceStatus::Running;
+}
+
 /// What the round wants, by its text so that one call serves many nodes.
 struct Wishes {
   std::map<std::string, std::vector<NodeName>> down{};
+  std::map<std::string, std::vector<const NodePicture*>> hung{};
   std::map<std::string, std::vector<NodeName>> given_up{};
   std::vector<NodeName> undrained{};
 };
@@ -76,7 +80,7 @@ void give_up(Round& round, const NodePicture& node, Wishes& wishes) {
 void replace(Round& round, const NodePicture& node, Wishes& wishes) {
   // Asked for already: it goes when its job has ended.
   if (is_at_work(node) || is_power_down_requested(*node.node)) return;
-  const Sighting& seen = round.see(Rule::UnhealthyNode, node.name.text + " " + node.entry->id);
+  const Sighting& seen = round.see(Rule::UnhealthyNode, vm_key(node));
   if (!seen.is_twice()) return;
   if (!count_repair(round, node)) {
     round.claim(node.name);
@@ -90,6 +94,60 @@ void replace(Round& round, const NodePicture& node, Wishes& wishes) {
                         round.nodeset_of(node).max_repairs,
                         node.node->reason)]
       .push_back(node.name);
+}
+
+/// So many nodes that hang at once, and more than half of those that are up: rather slurmctld's
+/// network than their VMs. Look for so many times longer.
+constexpr std::size_t kMany = 20;
+constexpr int kDoubt = 4;
+
+bool are_many_hung(const Round& round) {
+  std::size_t up = 0;
+  std::size_t hung = 0;
+  for (const NodePicture& node : round.picture.nodes()) {
+    up += node.node != nullptr && is_up(*node.node) && node.has_vm() ? 1 : 0;
+    hung += is_hung(round, node) ? 1 : 0;
+  }
+  return hung >= kMany && hung * 2 > up;
+}
+
+void replace_hung(Round& round, const NodePicture& node, bool are_many, Wishes& wishes) {
+  const Sighting& seen = round.see(Rule::UnhealthyNode, vm_key(node) + " hung");
+  const Seconds limit = round.nodeset_of(node).boot_timeout * (are_many ? kDoubt : 1);
+  if (!seen.is_twice() || seen.age() < limit) return;
+  if (is_at_work(node) || is_power_down_requested(*node.node)) return;
+  round.claim(node.name);
+  if (!count_repair(round, node)) return give_up(round, node, wishes);
+  wishes
+      .hung[fmt::format(
+          "repair {} of {} in a day: its VM runs, but slurmd has not responded for {}",
+          round.memory.repairs[node.name].times.size(),
+          round.nodeset_of(node).max_repairs,
+          format_slurm_time(limit))]
+      .push_back(&node);
+}
+
+/// The VMs go with their serial logs kept. With a reason of ours unbacked_node takes the DOWN away
+/// when the nodes are off.
+void power_down_hung(Round& round,
+                     const std::string& why,
+                     const std::vector<const NodePicture*>& hung) {
+  std::map<MigName, std::vector<Instance>> doomed;
+  std::vector<NodeName> nodes;
+  for (const NodePicture* node : hung) {
+    doomed[node->entry.group->group.name].push_back(*node->entry);
+    nodes.push_back(node->name);
+  }
+  std::size_t deleted = 0;
+  for (const auto& [group, instances] : doomed)
+    deleted += delete_instances(round, Rule::UnhealthyNode, why, group, instances, true);
+  // What the budget does not allow now is done in the next round.
+  if (deleted < nodes.size()) return;
+  round.add(Rule::UnhealthyNode,
+            why,
+            UpdateNodes{.request = NodeRequest::PowerDown,
+                        .nodes = std::move(nodes),
+                        .reason = fmt::format("{}{}", kNotePrefix, why)});
 }
 
 /// We have powered it down, the VM is gone, and Slurm has left the drain. One that was drained
@@ -117,7 +175,8 @@ void forget_over(Round& round) {
     const bool is_clear = !is_draining(*node->node);
     const bool is_other_vm = !node->has_vm() || node->entry->id != repairs.vm;
     if (is_clear && is_other_vm) repairs.is_under_way = repairs.has_given_up = false;
-    const bool is_pardoned = is_clear && repairs.has_given_up && is_up(*node->node);
+    const bool is_pardoned =
+        is_clear && repairs.has_given_up && is_up(*node->node) && !is_hung(round, *node);
     const bool is_old = repairs.times.empty() && is_clear && !repairs.is_under_way;
     known = is_pardoned || is_old ? round.memory.repairs.erase(known) : std::next(known);
   }
@@ -130,6 +189,7 @@ void add_wishes(Round& round, Wishes& wishes) {
         why,
         UpdateNodes{.request = NodeRequest::PowerDown, .nodes = std::move(nodes), .reason = {}});
   }
+  for (const auto& [why, nodes] : wishes.hung) power_down_hung(round, why, nodes);
   for (auto& [reason, nodes] : wishes.given_up) {
     round.add(
         Rule::UnhealthyNode,
@@ -147,21 +207,17 @@ void add_wishes(Round& round, Wishes& wishes) {
 }  // namespace
 
 bool is_to_repair(const Round& round, const NodePicture& node) {
-  const NodesetConfig& nodeset = round.nodeset_of(node);
-  if (node.node == nullptr || !is_draining(*node.node) || nodeset.max_repairs == 0) return false;
-  const std::string& reason = node.node->reason;
-  // What we have written ourselves may quote such a reason.
-  if (reason.starts_with(kNotePrefix)) return false;
-  return std::any_of(nodeset.repair_reasons.begin(),
-                     nodeset.repair_reasons.end(),
-                     [&](const std::string& part) { return mentions(reason, part); });
+  return node.node != nullptr && is_to_repair(round.nodeset_of(node), *node.node);
 }
 
 void unhealthy_node(Round& round) {
   forget_over(round);
   Wishes wishes;
+  const bool are_many = are_many_hung(round);
   for (const NodePicture& node : round.picture.nodes()) {
-    if (!is_to_repair(round, node) || !round.is_free(node.name)) continue;
+    if (!round.is_free(node.name)) continue;
+    if (is_hung(round, node)) replace_hung(round, node, are_many, wishes);
+    if (!is_to_repair(round, node)) continue;
     const bool is_off = is_powered_down(*node.node) && !is_powering_down(*node.node) &&
                         !is_power_up_requested(*node.node);
     if (is_off)

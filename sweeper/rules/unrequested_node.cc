@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace flex {
@@ -17,7 +18,9 @@ namespace {
 /// for, or an admin's POWER_UP of which nothing came.
 void give_back(Round& round, const NodePicture& node, std::vector<NodeName>& unwanted) {
   const Sighting& seen = round.see(Rule::UnrequestedNode, node.name.text + " unwanted");
-  if (!seen.is_twice() || seen.age() < round.config.sweeper.orphan_grace) return;
+  // What came up for a job or by a left-over flag is nobody's; the rest may be an admin's.
+  const bool is_patient = !comes_for_nobody(round, node);
+  if (!seen.is_twice() || (is_patient && seen.age() < round.config.sweeper.orphan_grace)) return;
   unwanted.push_back(node.name);
   round.claim(node.name);
 }
@@ -54,6 +57,28 @@ void add_to(Round& round, Turn& turn, const NodePicture& node) {
   turn.is_ready = turn.is_ready && is_now;
 }
 
+/// All that the job lacks is asked for, or can be asked for now. Not while a part of it is in a
+/// request that has to go first, or slurmctld has yet to begin with it.
+bool is_whole(const Round& round, const Turn& turn) {
+  const Job* const job = round.picture.find_job(turn.job);
+  if (job == nullptr) return true;
+  const PictureFacts facts{round.picture};
+  const std::set<NodeName> mine(turn.nodes.begin(), turn.nodes.end());
+  return std::all_of(job->nodes.begin(), job->nodes.end(), [&](const NodeName& name) {
+    const NodePicture* const node = round.picture.find(name);
+    if (node == nullptr || node->is_static || !lacks_vm(*node) || mine.contains(name)) return true;
+    if (node->is_queued_alone()) return true;
+    // Another job has it, and asks for it.
+    if (node->jobs.front() != job && !node->request) return true;
+    const auto requests = facts.requests_on(name);
+    // A request that does not say which nodes it is for cannot be judged.
+    if (requests.empty()) return static_cast<bool>(node->request);
+    return std::all_of(requests.begin(), requests.end(), [&](const auto* one) {
+      return judge(round.config, facts, *one).fit != Fit::Wrong;
+    });
+  });
+}
+
 }  // namespace
 
 void unrequested_node(Round& round) {
@@ -76,7 +101,10 @@ void unrequested_node(Round& round) {
       add_to(round, by_job[node.jobs.front()->id], node);
     }
   }
-  for (auto& [job, turn] : by_job) round.enqueue(std::move(turn));
+  for (auto& [job, turn] : by_job) {
+    turn.is_ready = turn.is_ready && is_whole(round, turn);
+    round.enqueue(std::move(turn));
+  }
   if (unwanted.empty()) return;
   round.add(Rule::UnrequestedNode,
             "powering up for nobody: no job, no VM, no request",

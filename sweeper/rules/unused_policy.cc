@@ -27,7 +27,7 @@ void unused_policy(Round& round) {
   for (const Group& group : round.shot.foreign_groups) used.insert(group.policy);
   for (const Policy& policy : round.shot.policies) {
     if (used.contains(policy.name) || is_about_to_be_used(round, policy)) continue;
-    const Sighting& seen = round.see(Rule::UnusedPolicy, policy.name);
+    const Sighting& seen = round.see(Rule::UnusedPolicy, key_of(policy));
     // flex-resume makes the policy before the group.
     if (!seen.is_twice() || seen.age() < round.config.sweeper.empty_mig_grace) continue;
     if (round.spend(1) == 0) return;

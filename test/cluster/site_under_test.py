@@ -23,7 +23,7 @@ NODESETS = [
     Nodeset("array", 3, A),
     Nodeset("het", 2, A),
     Nodeset("het2", 1, A),
-    Nodeset("pair", 4, C),
+    Nodeset("pair", 4, C, {"ResumeTimeout": "1200"}),  # no sweeper is there to keep them waiting
     Nodeset("slow", 2, C, {"Nodes": "slow-0", "ResumeTimeout": "12"}),
     Nodeset("late", 2, F),
     Nodeset("own", 2, {**A, "mig_scope": "job"}),
@@ -103,6 +103,8 @@ class Site:
         """A program by hand, as slurmctld runs it. `bare`: also without fds 0-2."""
         cluster = self.cluster
         env = {"SLURM_CONF": str(cluster.conf)}
+        if program == "flex-resume" and resume_file is None:
+            cluster.recorder.powers_up(hostlist)
         if resume_file is not None:
             path = cluster.sandbox.write("run/resume.json", json.dumps(resume_file))
             env["SLURM_RESUME_FILE"] = str(path)

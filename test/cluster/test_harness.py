@@ -49,7 +49,7 @@ def test_a_sandbox_ends_its_processes_and_removes_its_files_on(number):
 def cluster():
     stand_in = HERE / "harness" / "stand_in.py"
     programs = {"ResumeProgram": (stand_in, "resume"), "SuspendProgram": (stand_in, "suspend")}
-    with Cluster([Nodeset("n", 16)], build="", programs=programs) as started:
+    with Cluster([Nodeset("n", 16)], build="", programs=programs, quick_tick=False) as started:
         yield started
     assert not procs.find(str(started.dir))
     assert not os.path.exists(started.dir)

@@ -113,7 +113,8 @@ def idle(alone):
     cluster = alone.cluster
     cluster.wait_for(lambda: all(cluster.node_state(node) == {"IDLE", "CLOUD"} for node in ("two-0", "two-1")), 60,
                      "idle nodes")
-    return alone
+    with cluster.recorder.looks_away():
+        yield alone
 
 
 @pytest.mark.parametrize("options, nodes", [(["-N1", "-w", "two-0"], 1), (["-N2"], 2)])

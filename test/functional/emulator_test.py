@@ -376,6 +376,64 @@ def tokens_come_from_the_metadata_server_and_from_oauth():
         assert emulator.call('POST', '/token', grant + jwt, form)[0] == 200
 
 
+def the_metadata_server_lists_directories_and_all_below_them():
+    flavor = {'Metadata-Flavor': 'Google'}
+    with Emulator(PROGRAM, {**TEMPLATES, 'project': 'my-project', 'zone': 'us-east4-a'}) as emulator:
+        def get(path):
+            status, reply = emulator.call('GET', '/computeMetadata/v1' + path, headers=flavor)
+            assert emulator.headers['Metadata-Flavor'] == 'Google'
+            return status, reply
+
+        assert get('/') == get('') == (200, 'instance/\nproject/\nuniverse/\n')
+        assert get('/instance') == get('/instance/')
+        names = get('/instance/')[1].splitlines()
+        assert {'zone', 'id', 'name', 'service-accounts/', 'attributes/'} <= set(names), names
+        assert get('/universe/universe-domain') == (200, 'googleapis.com')
+        assert get('/instance/zone') == (200, 'projects/123456789012/zones/us-east4-a')
+        accounts = get('/instance/service-accounts/')[1].split()
+        assert accounts[-1] == 'default/' and accounts[0].endswith('gserviceaccount.com/'), accounts
+        assert get('/instance/service-accounts/default/')[1].split() == ['aliases', 'email', 'scopes', 'token']
+        assert get('/instance/service-accounts/' + accounts[0] + 'token')[1]['token_type'] == 'Bearer'
+        status, account = get('/instance/service-accounts/default/?recursive=true')
+        assert status == 200 and account['aliases'] == ['default'] and account['email'] + '/' == accounts[0], account
+        everything = get('/?recursive=true')[1]
+        assert everything['project']['projectId'] == 'my-project', everything
+        assert everything['instance']['serviceAccounts']['default'] == account
+        assert everything['universe'] == {'universeDomain': 'googleapis.com'}
+        assert emulator.call('GET', '/computeMetadata/v1/project/project-id?alt=json', headers=flavor)[1] == 'my-project'
+        for path in ('/nothing', '/instance/nothing', '/instance/zone/more', '/instance/service-accounts/other/token'):
+            assert get(path)[0] == 404, path
+        assert emulator.call('GET', '/computeMetadata/v1/instance')[0] == 403
+
+
+def what_googles_clients_send_is_taken_and_what_google_refuses_is_not():
+    with Emulator(PROGRAM, {**TEMPLATES, 'capacity': {'us-central1-a': 0, 'us-central1-b': 0}}) as emulator:
+        api = Api(emulator)
+        api.make_group('g')
+        path = '/instanceGroupManagers/g/listManagedInstances'
+        whole = {'project': 'p', 'region': 'us-central1', 'instance_group_manager': 'g', 'instanceGroupManager': 'g', 'max_results': 0}
+        for body in (None, '', '{}', '""', whole):
+            assert api.call('POST', path, body)[0] == 200, body
+        for body in ('[]', '7', '"x"', 'null', '{', {'colour': 'red'}, {'instance_group_managr': 'g'}, {'instances': []}):
+            assert api.call('POST', path, body)[0] == 400, body
+        # google-cloud-cpp: names in snake_case, also of what is not said.
+        assert api.call('GET', '/instanceGroupManagers?max_results=0&page_token=&return_partial_success=false&order_by=&filter=')[0] == 200
+        one = 'request_id=8a8f1c56-9d0a-4e1c-9e39-7a27d4a3a00a'
+        body = {'name': 'r', 'instances': [{'name': 'n1'}], 'requestedRunDuration': {'seconds': '600'}}
+        first = api.call('POST', '/instanceGroupManagers/g/resizeRequests?' + one, body)
+        again = api.call('POST', '/instanceGroupManagers/g/resizeRequests?' + one, body)
+        assert first[0] == again[0] == 200 and first[1]['name'] == again[1]['name'], (first, again)
+        emulator.wait(operations=0)
+        cancel = '/instanceGroupManagers/g/resizeRequests/r/cancel'
+        assert api.call('POST', cancel, {**{key: whole[key] for key in ('project', 'region')}, 'resize_request': 'r', 'colour': 1})[0] == 400
+        status, operation = api.call('POST', cancel, {'project': 'p', 'region': 'us-central1', 'instance_group_manager': 'g', 'resize_request': 'r'})
+        assert status == 200, operation
+        assert api.call('POST', '/operations/%s/wait' % operation['name'], {'project': 'p', 'operation': operation['name']})[0] == 200
+        for query in ('request_idd=1', 'requestid=1', 'max_result=1', 'max_results=x', 'max_results=1&maxResults=1', 'Max_results=1'):
+            assert api.call('GET', '/instanceGroupManagers?' + query)[0] == 400, query
+        assert api.call('POST', '/instanceGroupManagers/g/resizeRequests?request_id=no-uuid', body)[0] == 400
+
+
 MARK = 'slurm-flex-start cluster=hpc nodeset=h4d job=7'
 
 

@@ -13,6 +13,7 @@ import re
 import sys
 import threading
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 PAGE = Path(sys.argv[1]).read_bytes()
@@ -141,7 +142,7 @@ def jobs_without_a_request_in_the_queue_say_what_they_wait_for():
     assert len(rows) == 3, rows
     for row, name, words in zip(rows, ("102 finetune", "103 eval", "104 bulk"), ("VMs boot", "asked for again", "VMs are coming")):
         assert name in row and words in row, rows
-    assert re.search(r"again \d\d:\d\d ?in 2 min", rows[1]), rows[1]
+    assert re.search(r"again (?:\w{3}, \w+ \w+ )?\d\d:\d\d ?in 2 min", rows[1]), rows[1]
 
 
 def bars_are_where_the_times_are():
@@ -167,6 +168,38 @@ def times_are_the_viewers_with_utc_in_the_title():
     hour = int(stamp[11:13])
     assert title == f"{stamp[:10]} {stamp[11:19]} UTC", (title, stamp)
     assert text.endswith(f"{(hour + 9) % 24:02d}{stamp[13:19]}"), (text, stamp)
+
+
+def clock_of(stamp, zone, now):
+    """What the page writes for a time: its time of day, and whether its day must be there, too."""
+    time_there = datetime.fromisoformat(stamp.replace("Z", "+00:00")).astimezone(zone)
+    return f"{time_there:%H:%M}", str(time_there.day) if time_there.date() != now.astimezone(zone).date() else ""
+
+
+def is_clock(text, stamp, zone, now):
+    clock, day = clock_of(stamp, zone, now)
+    return text == clock if not day else bool(re.fullmatch(rf"\w{{3}}, .*\b{day}\b.* {clock}", text))
+
+
+def a_time_of_another_day_says_which():
+    """At every hour: in a zone where it is noon, and in one where it is the hour before midnight."""
+    for hour in (12, 23):
+        hours = (hour - datetime.now(timezone.utc).hour + 12) % 24 - 12
+        zone = timezone(timedelta(hours=hours))
+        # The names of these zones count the other way round.
+        WINDOW.cdp("Emulation.setTimezoneOverride", timezoneId=f"Etc/GMT{-hours:+d}")
+        try:
+            before = datetime.now(timezone.utc)
+            show(fixtures.small)
+            times = WINDOW.js("return [...document.querySelectorAll('#queue time')].map((t) => [t.innerText, t.dateTime]);")
+            after = datetime.now(timezone.utc)
+        finally:
+            WINDOW.cdp("Emulation.setTimezoneOverride", timezoneId="")
+        assert len(times) > 2, times
+        for text, stamp in times:
+            assert is_clock(text, stamp, zone, before) or is_clock(text, stamp, zone, after), (hour, text, stamp)
+        has_day = [text for text, _ in times if "," in text]
+        assert has_day or hour == 12, times
 
 
 def an_empty_cluster_says_so():
@@ -414,7 +447,7 @@ SERVER = Sweeper()
 with browser.Browser(*DESK) as WINDOW:
     CODE = plain_tests.run([
         it_shows_nodesets_queue_timeline_and_actions, jobs_without_a_request_in_the_queue_say_what_they_wait_for,
-        bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title,
+        bars_are_where_the_times_are, times_are_the_viewers_with_utc_in_the_title, a_time_of_another_day_says_which,
         an_empty_cluster_says_so, what_was_not_looked_at_is_not_told, trouble_is_loud, what_became_of_an_action_is_told, a_pause_is_told_and_is_no_alarm, an_old_round_is_loud, a_clock_that_is_wrong_is_no_alarm, actions_can_be_searched,
         it_goes_on_by_itself, ten_thousand_nodes_are_shown_at_once_and_stay_usable, what_is_left_out_is_announced, a_phone_needs_no_scrolling_sideways,
         a_phone_shows_a_short_queue_and_the_rest_when_asked,

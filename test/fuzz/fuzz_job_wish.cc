@@ -3,7 +3,7 @@
 // again.
 #include "lib/core/job_wish.h"
 #include "lib/core/node_lease.h"
-#include "sweeper/node_extra.h"
+#include "lib/fleet/node_extra.h"
 #include "test/fuzz/check.h"
 
 #include <cstddef>

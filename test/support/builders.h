@@ -79,10 +79,13 @@ inline Instance running(const NodeName& name) {
   return made;
 }
 
+/// Google may say PENDING or nothing of an entry that waits: a-1 has the one, a-2 the other.
 inline Instance queued(const NodeName& name) {
   Instance made;
   made.name = name;
   made.action = InstanceAction::Creating;
+  const bool is_odd = !name.empty() && name.text.back() % 2 == 1;
+  made.status = is_odd ? InstanceStatus::Pending : InstanceStatus::None;
   return made;
 }
 

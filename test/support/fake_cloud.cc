@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 #include <span>
 #include <utility>
 
@@ -55,6 +56,27 @@ bool is_requested(const FakeCloud::State& state, const Instance& entry) {
   });
 }
 
+ActionCounts count_actions(const std::vector<Instance>& instances) {
+  ActionCounts counts;
+  for (const Instance& instance : instances) {
+    switch (instance.action) {
+      case InstanceAction::None:
+        ++counts.none;
+        break;
+      case InstanceAction::Creating:
+        ++counts.creating;
+        break;
+      case InstanceAction::Deleting:
+        ++counts.deleting;
+        break;
+      case InstanceAction::Other:
+        ++counts.other;
+        break;
+    }
+  }
+  return counts;
+}
+
 std::vector<std::string> texts(std::span<const NodeName> nodes) {
   std::vector<std::string> out;
   for (const NodeName& node : nodes) out.push_back(node.text);
@@ -64,6 +86,14 @@ std::vector<std::string> texts(std::span<const NodeName> nodes) {
 auto find_named(std::vector<ResizeRequest>& requests, const RequestName& name) {
   return std::find_if(
       requests.begin(), requests.end(), [&](const auto& each) { return each.name == name; });
+}
+
+/// Google may say PENDING or nothing of an entry that waits: a-1 has the one, a-2 the other.
+Instance waiting_entry(const NodeName& node) {
+  const bool is_odd = !node.empty() && node.text.back() % 2 == 1;
+  return {.name = node,
+          .status = is_odd ? InstanceStatus::Pending : InstanceStatus::None,
+          .action = InstanceAction::Creating};
 }
 
 /// The entries a request stands for, gone with it.
@@ -106,8 +136,7 @@ ResizeRequest& FakeCloud::add_request(const std::string& group,
   ResizeRequest request{.name = {name}, .group = {group}, .state = state, .created = now};
   for (const std::string& node : nodes) {
     request.nodes.push_back({node});
-    if (request.is_active())
-      home.instances.push_back({.name = {node}, .action = InstanceAction::Creating});
+    if (request.is_active()) home.instances.push_back(waiting_entry({node}));
   }
   home.requests.push_back(std::move(request));
   return home.requests.back();
@@ -236,6 +265,7 @@ void FakeCloud::fetch_groups(const std::string& prefix, Then<std::vector<Group>>
     for (auto& [name, state] : groups) {
       if (!name.starts_with(prefix)) continue;
       state.group.target_size = static_cast<std::int64_t>(state.instances.size());
+      state.group.actions = count_actions(state.instances);
       out.push_back(state.group);
     }
     return Result(std::move(out));
@@ -268,7 +298,27 @@ void FakeCloud::fetch_instances(const MigName& group, Then<std::vector<Instance>
   });
 }
 
+void FakeCloud::fetch_vms(const VmSelection& which, Then<std::vector<ZoneVm>> then) {
+  CloudCall call{.method = "fetch_vms", .zones = {which.zone}};
+  answer<std::vector<ZoneVm>>(std::move(call), std::move(then), [&] {
+    const std::regex pattern(which.name_pattern.empty() ? ".*" : which.name_pattern);
+    std::vector<ZoneVm> out;
+    const auto add = [&](const Instance& vm, const std::string& group) {
+      const bool is_there = vm.status != InstanceStatus::None && !vm.is_queued() &&
+                            vm.url.find("/zones/" + which.zone + "/") != std::string::npos;
+      if (!is_there || !std::regex_match(vm.name.text, pattern)) return;
+      out.push_back({.vm = vm, .group = {which.with_group ? group : ""}});
+      out.back().vm.action = InstanceAction::None;
+    };
+    for (const auto& [name, state] : groups)
+      for (const Instance& vm : state.instances) add(vm, name);
+    for (const Instance& vm : loose) add(vm, "");
+    return Result(std::move(out));
+  });
+}
+
 void FakeCloud::fetch_loose_instances(const std::string& cluster,
+                                      const std::vector<std::string>& /*zones*/,
                                       Then<std::vector<Instance>> then) {
   answer<std::vector<Instance>>({"fetch_loose_instances", cluster}, std::move(then), [&] {
     std::vector<Instance> out;
@@ -379,8 +429,7 @@ void FakeCloud::create_instances(const MigName& group,
                      "invalid"};
     Operation operation = start_operation("create_instances");
     if (operations_[operation.name]) return operation;
-    for (const NodeName& node : nodes)
-      home.instances.push_back({.name = node, .action = InstanceAction::Creating});
+    for (const NodeName& node : nodes) home.instances.push_back(waiting_entry(node));
     return operation;
   });
 }

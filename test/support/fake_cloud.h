@@ -100,7 +100,10 @@ class FakeCloud final : public Cloud {
   void fetch_group(const MigName& group, Then<Group> then) override;
   void fetch_requests(const MigName& group, Then<std::vector<ResizeRequest>> then) override;
   void fetch_instances(const MigName& group, Then<std::vector<Instance>> then) override;
-  void fetch_loose_instances(const std::string& cluster, Then<std::vector<Instance>> then) override;
+  void fetch_vms(const VmSelection& which, Then<std::vector<ZoneVm>> then) override;
+  void fetch_loose_instances(const std::string& cluster,
+                             const std::vector<std::string>& zones,
+                             Then<std::vector<Instance>> then) override;
   void fetch_bulk_operations(Then<std::vector<Operation>> then) override;
   void fetch_policies(const std::string& prefix, Then<std::vector<Policy>> then) override;
   void fetch_serial_output(const Instance& instance, Then<std::string> then) override;

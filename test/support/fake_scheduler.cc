@@ -53,6 +53,7 @@ void apply(Node& node, NodeRequest request) {
       set_base(node, NODE_STATE_IDLE);
       set_flag(node, NODE_STATE_POWERING_UP, false);
       set_flag(node, NODE_STATE_POWERING_DOWN);
+      set_flag(node, NODE_STATE_DRAIN, false);
       break;
     case NodeRequest::PowerDown:
     case NodeRequest::PowerDownAsap:
@@ -197,7 +198,9 @@ Result<std::vector<Partition>> FakeScheduler::load_partitions() {
 
 Result<bool> FakeScheduler::refresh_nodes(Listed<Node>& list) {
   if (const auto error = enter("refresh_nodes")) return *error;
+  asked_since.push_back(list.as_of);
   list.items = nodes;
+  list.as_of = TimePoint{Seconds{1}};
   return true;
 }
 
@@ -263,6 +266,16 @@ void FakeScheduler::give_back(Job& job) {
     ++job.restart_count;
     job.nodes.clear();
   }
+}
+
+Result<Done> FakeScheduler::update_nodes_and_extra(std::span<const NodeName> names,
+                                                   NodeRequest request,
+                                                   std::string_view reason,
+                                                   std::string_view extra) {
+  auto done = update_nodes(names, request, reason);
+  if (!done) return done;
+  for (const NodeName& name : names) find_node(name.text)->extra = extra;
+  return done;
 }
 
 Result<Done> FakeScheduler::set_node_extra(std::span<const NodeName> names, std::string_view text) {

@@ -30,6 +30,7 @@ class FakeScheduler : public Scheduler {
 
   std::string cluster = "hpc";
   std::vector<Node> nodes{};
+  std::vector<TimePoint> asked_since{};  ///< by refresh_nodes: the epoch asks for all
   std::vector<Job> jobs{};
   std::vector<Partition> partitions{};
   std::vector<Reservation> reservations{};
@@ -71,6 +72,10 @@ class FakeScheduler : public Scheduler {
   Result<Done> update_nodes(std::span<const NodeName> names,
                             NodeRequest request,
                             std::string_view reason) override;
+  Result<Done> update_nodes_and_extra(std::span<const NodeName> names,
+                                      NodeRequest request,
+                                      std::string_view reason,
+                                      std::string_view extra) override;
   Result<Done> set_node_extra(std::span<const NodeName> names, std::string_view text) override;
   Result<Done> set_admin_comment(JobId job, std::string_view text) override;
   Result<Done> requeue(JobId job) override;

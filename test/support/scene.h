@@ -48,6 +48,7 @@ class Scene {
     settings = config({nodeset("a", nodes("a", count))});
     settings.sweeper.interval = Seconds{15};
     shot.cluster = "hpc";
+    shot.seen_once = {"a"};
     shot.now = TimePoint{Seconds{1'800'000'000}};
     memory.last_round = shot.now;  // it has been running
     shot.settings.resume_timeout = Seconds{65533};

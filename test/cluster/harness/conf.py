@@ -15,6 +15,7 @@ class Nodeset:
     configured: bool = True                        # False: nodes that no nodeset has
     boots: bool = True                             # False: no slurmd ever runs; one line in slurm.conf
     state: str = "CLOUD"                           # UNKNOWN: an ordinary node, which Cluster.boot() starts
+    memory: int = 100                              # RealMemory in MiB; more than this host has: slurmctld refuses it
 
     @property
     def nodes(self):
@@ -82,13 +83,15 @@ def slurm_conf(*, directory, cluster, host, user, version, ctld_port, slurmd_por
     if version >= (23, 2):
         lines.append("ReconfigFlags=KeepPowerSaveSettings")
     lines += [f"{key}={path}" for key, path in programs.items()]
-    lines += list(extra)
+    # What a test says itself counts instead of what is said above.
+    own = {line.partition("=")[0] for line in extra}
+    lines = [line for line in lines if line.partition("=")[0] not in own] + list(extra)
     for nodeset in nodesets:
         if not nodeset.boots:
-            lines.append(f"NodeName={nodeset.hostlist} CPUs={cpus} RealMemory=100 State=CLOUD")
+            lines.append(f"NodeName={nodeset.hostlist} CPUs={cpus} RealMemory={nodeset.memory} State=CLOUD")
             continue
         lines += [f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={node} Port={ports[node]} "
-                  f"CPUs={cpus} RealMemory=100 State={nodeset.state}" for node in nodeset.nodes]
+                  f"CPUs={cpus} RealMemory={nodeset.memory} State={nodeset.state}" for node in nodeset.nodes]
     for number, nodeset in enumerate(nodesets):
         options = {"PartitionName": nodeset.name, "Nodes": nodeset.hostlist, **PARTITION,
                    "Default": "YES" if number == 0 else "NO", **nodeset.partition}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """flex-gce-emulator as a child, and what a test asks it beside the API."""
 import json
+import os
 import time
 import urllib.error
 import urllib.parse
@@ -13,6 +14,12 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 # A VM must not register in the second of the resume call: slurmctld would take it for an old boot.
 DEFAULTS = {"latency_ms": 0, "operation_ms": 50, "boot_delay_ms": 2000, "auto_templates": False,
             "templates": [{"name": "flex-template"}], "strict_tokens": True, "eta_seconds": 3600}
+
+
+def queued_status():
+    """What VMs that wait are said to be: FLEX_QUEUED_STATUS (none, pending, mixed), else the emulator's default."""
+    chosen = os.environ.get("FLEX_QUEUED_STATUS", "")
+    return {"queued_status": chosen} if chosen else {}
 
 
 @dataclass
@@ -47,18 +54,31 @@ def requests_in(state):
             for body in sorted(state["requests"], key=lambda body: body["created"])]
 
 
+class Nobody:
+    """Watches where nothing is recorded."""
+
+    def is_up(self, what):
+        pass
+
+    is_down = is_up
+
+
 class Emulator:
     """Started by Cluster; its hook starts and ends a slurmd for each VM. `name`: of its files, where
     there are several."""
 
     def __init__(self, program, name="emulator", **settings):
         self.program, self.name = Path(program), name
-        self.settings = {**DEFAULTS, **settings}
+        self.settings = {**DEFAULTS, **queued_status(), **settings}
         self.url = ""
         self.earlier = []  # the journals of those that were stopped or killed
+        self.by_hand = []  # what the test itself asked for: the bodies of its calls
+        self._past = []    # what is no longer in the emulator's own history
+        self._cleared = [] # journals that a test has cleared
         self._sandbox = self._child = None
         self._port = 0
         self._token = ""
+        self.watcher = Nobody()
 
     # Life
 
@@ -86,17 +106,45 @@ class Emulator:
                 raise RuntimeError(f"the emulator did not start\n{log}")
             time.sleep(0.02)
         self.url = f"http://127.0.0.1:{self._port}"
+        if self._past:
+            self._mend_history()
+        self.watcher.is_up("emulator")
 
     def stop(self):
         """Its world stays in a file; its faults do not. The VMs run on."""
-        self.earlier.append(self.journal())
+        self._keep()
         self._sandbox.stop(self._child)
 
     def kill(self):
         """With SIGKILL: the changes of the last 100 ms are lost."""
-        self.earlier.append(self.journal())
+        self._keep()
         self._child.kill()
         self._child.wait()
+
+    def _keep(self):
+        self.earlier.append(self.journal())
+        self._past += self.history()
+        self.watcher.is_down("emulator")
+
+    def _mend_history(self):
+        """What ended while nobody looked, or was forgotten by one that was killed."""
+        state = self.state()
+        there = {("vm", vm["name"], vm["zone"]) for vm in state["vms"]}
+        there |= {("request", request["group"], request["name"]) for request in state["requests"]
+                  if request["state"] in ("CREATING", "ACCEPTED")}
+        open_things = {}
+        for event in self._past:
+            is_vm = event["event"].startswith("vm_")
+            key = ("vm", event["name"], event["zone"]) if is_vm else ("request", event.get("group"), event.get("name"))
+            if event["event"].endswith("_made"):
+                open_things[key] = event
+            else:
+                open_things.pop(key, None)
+        for key, event in open_things.items():
+            if key not in there:
+                what = {"event": "vm_gone", "how": "ended while the emulator was away"} if key[0] == "vm" else \
+                    {"event": "request_ended", "state": "ended while the emulator was away"}
+                self._past.append({**event, **what, "time": state["time"], "virtual_time": state["virtual_time"]})
 
     def restart(self):
         self.stop()
@@ -121,6 +169,8 @@ class Emulator:
 
     def api(self, verb, path, body=None):
         """A call as any other client makes it: it is in the journal."""
+        if body is not None:
+            self.by_hand.append(body)
         if not self._token:
             form = urllib.parse.urlencode({"grant_type": "refresh_token", "refresh_token": "test",
                                            "client_id": "test", "client_secret": "test"}).encode()
@@ -171,10 +221,21 @@ class Emulator:
         return self._call("POST", "/_emulator/reset", {})
 
     def clear_journal(self):
+        self._cleared += self.journal()
         return self._call("DELETE", "/_emulator/journal")
 
     def journal(self, since=0):
         return self._call("GET", f"/_emulator/journal?since={since}")
+
+    def history(self):
+        """The lives of VMs and requests since its last start."""
+        return self._call("GET", "/_emulator/history")["events"]
+
+    def whole_history(self):
+        return self._past + self.history()
+
+    def whole_journal(self):
+        return [entry for life in self.earlier for entry in life] + self._cleared + self.journal()
 
     def calls(self, method, since=0):
         """Journal entries of a method, named by its last two words: 'resizeRequests.insert'."""

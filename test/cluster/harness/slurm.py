@@ -12,7 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from . import conf
+from . import conf, invariants
+from .known_violations import known
+from .recorder import Recorder
 from .sandbox import PATH, Sandbox
 
 HERE = Path(__file__).resolve().parent
@@ -28,6 +30,10 @@ TO_LINE_END = {"AdminComment", "Comment", "SystemComment", "Command", "WorkDir",
 
 class Timeout(AssertionError):
     """Something did not happen in time."""
+
+
+class InvariantBroken(AssertionError):
+    """Something was so that must never be so."""
 
 
 def find_program(name):
@@ -62,8 +68,11 @@ class Cluster:
 
     def __init__(self, nodesets, *, build, emulator=None, programs=None, zones=ZONES, slurm_extra=(),
                  flex_extra=None, cpus=2, cred_expire=12, log_level="debug", name="flextest",
-                 sweeper=False, sweeper_options=(), plugin=None):
-        """`plugin`: our line of plugstack.conf without the path, such as ["required", "max_run=4d"]."""
+                 sweeper=False, sweeper_options=(), plugin=None, invariants=True,
+                 quick_tick=True):
+        """`plugin`: our line of plugstack.conf without the path, such as ["required", "max_run=4d"].
+        `invariants`: whether `invariants.py` is asked at the end; False is for measurements.
+        `quick_tick`: slurmctld starts configured batch jobs every second, not every 30 s; FLEX_QUICK_TICK=0 is for all."""
         self.name = name
         self.nodesets = {nodeset.name: nodeset for nodeset in nodesets}
         self.build = Path(build)
@@ -75,7 +84,11 @@ class Cluster:
         self.ctld = self.munged = self.sweeper = None
         self._plugin, self._no_boot, self._vm_env = plugin, [], {}
         self._programs, self._log_level = programs, log_level
-        self._zones, self._slurm_extra, self._flex_extra = zones, slurm_extra, flex_extra
+        self._zones, self.slurm_extra, self._flex_extra = zones, slurm_extra, flex_extra
+        # Other programs' calls are no business of ours.
+        self.recorder = Recorder(self) if invariants and emulator is not None and programs is None else None
+        self.expected = known()
+        self._quick_tick = quick_tick and os.environ.get("FLEX_QUICK_TICK") != "0"
         self._cpus, self._cred_expire = cpus, cred_expire
         self._with_sweeper, self._sweeper_options = sweeper, list(sweeper_options)
         # slurmctld is the host's name to slurm.conf: the short one, as gethostname gives it.
@@ -88,8 +101,11 @@ class Cluster:
             self._install_hook()
             if self.emulator is not None:
                 self.emulator.start(self.sandbox)
+                self.emulator.watcher = self.recorder or self.emulator.watcher
             self._write_conf()
             self._start_munged()
+            if self.recorder is not None:
+                self.recorder.start(self._ctld_port)
             self.start_slurmctld()
             if self._with_sweeper:
                 self.start_sweeper()
@@ -104,8 +120,44 @@ class Cluster:
     def __enter__(self):
         return self.start()
 
-    def __exit__(self, *_):
-        self.close()
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.check_invariants()
+        finally:
+            self.close()
+
+    # What must always be true
+
+    def expect_violation(self, invariant, *, why, nodes=(), jobs=()):
+        """The test breaks an invariant on purpose, for these nodes or jobs and for this reason."""
+        assert invariant in invariants.NAMES and why and (nodes or jobs), "an expectation is narrow and has a reason"
+        self.expected.append(invariants.Expected(invariant, why, frozenset(nodes), frozenset(jobs)))
+
+    def violations(self):
+        """(texts of what nobody declared, texts of what was declared and is not so)."""
+        if self.recorder is None:
+            return [], []
+        data = self.recorder.data()
+        (self.dir / "log" / "record.json").write_text(json.dumps(data), encoding="utf-8")
+        if keep := os.environ.get("FLEX_RECORDS"):
+            shutil.copyfile(self.dir / "log" / "record.json", Path(keep) / f"{self.name}-{os.getpid()}.json")
+        record = self.recorder.record_of(data)
+        left, untrue = invariants.judge(invariants.check(record), self.expected)
+        told = ["\n".join([violation.text(record.began), *invariants.story(record, violation)]) for violation in left]
+        return told, [f"{one.invariant} was declared for {','.join(sorted(one.nodes)) or sorted(one.jobs)} "
+                      f"({one.why}) and is not broken" for one in untrue]
+
+    def check_invariants(self):
+        """Once, at the end."""
+        if self.recorder is None or self.emulator is None or self.ctld is None:
+            return
+        told, untrue = self.violations()
+        self.recorder = None
+        if told or untrue:
+            target = self.build / "test-logs" / f"invariants-{self.name}-{os.getpid()}"
+            self.save_logs(target)
+            raise InvariantBroken("\n".join([f"cluster {self.name}, logs in {target}", *told, *untrue]))
 
     def _install_hook(self):
         sandbox = self.sandbox
@@ -168,13 +220,14 @@ class Cluster:
     def _write_conf(self):
         sandbox = self.sandbox
         nodesets = list(self.nodesets.values())
+        self._ctld_port = sandbox.port()
         text = conf.slurm_conf(
             directory=self.dir, cluster=self.name, host=self.host, user=sandbox.account.pw_name,
-            version=self.version, ctld_port=sandbox.port(), slurmd_port=sandbox.port(), nodesets=nodesets,
+            version=self.version, ctld_port=self._ctld_port, slurmd_port=sandbox.port(), nodesets=nodesets,
             ports={node: sandbox.port() for nodeset in nodesets if nodeset.boots
                    for node in nodeset.nodes},
             programs=self._install_programs(), cpus=self._cpus,
-            cred_expire=self._cred_expire, extra=self._slurm_extra)
+            cred_expire=self._cred_expire, extra=self.slurm_extra)
         sandbox.write("etc/slurm.conf", text)
         sandbox.write("etc/cgroup.conf", conf.cgroup_conf(self.version))
         if self._plugin is not None:
@@ -197,6 +250,8 @@ class Cluster:
     def write_flex_config(self, settings):
         """flex-start.yaml, in one step: a program that starts now reads the old or the new one."""
         self.flex_config = settings
+        if self.recorder is not None:
+            self.recorder.config(settings)
         new = self.sandbox.write("etc/flex-start.yaml.new", conf.to_yaml(settings), 0o600)
         new.rename(self.dir / "etc" / "flex-start.yaml")
 
@@ -214,9 +269,21 @@ class Cluster:
             raise RuntimeError(f"munged ended with {self.munged.returncode}\n{self.log_tails()}")
 
     def start_slurmctld(self):
+        tick = {}
+        if self._quick_tick:
+            module = self.sandbox.install(self.build / "test" / "cluster" / "quick_tick.so")
+            tick = {"LD_PRELOAD": str(module), "FLEX_TICK_FILE": str(self.dir / "run" / "tick")}
         self.ctld = self.sandbox.spawn([find_program("slurmctld"), "-D", "-i", "-f", self.conf],
-                                       "slurmctld.out", env=self.env())
+                                       "slurmctld.out", env=self.env(**tick))
         self.wait_for(self._answers, 30, "slurmctld to answer")
+        if self._quick_tick:
+            self._tick_file.touch()
+        self._tell(True, "slurmctld")
+
+    @property
+    def _tick_file(self):
+        """While it is there, the running slurmctld ticks every second (test/support/quick_tick.cc)."""
+        return self.dir / "run" / f"tick.{self.ctld.pid}"
 
     def _answers(self):
         if self.ctld.poll() is not None:
@@ -224,7 +291,13 @@ class Cluster:
         return self.slurm("scontrol", "ping", check=False, timeout=30).stdout.count(" UP") > 0
 
     def stop_slurmctld(self):
+        self._tell(False, "slurmctld")
+        self._tick_file.unlink(missing_ok=True)
         self.sandbox.stop(self.ctld)
+
+    def _tell(self, is_up, what):
+        if self.recorder is not None:
+            (self.recorder.is_up if is_up else self.recorder.is_down)(what)
 
     def restart_slurmctld(self):
         self.stop_slurmctld()
@@ -239,13 +312,16 @@ class Cluster:
     def start_sweeper(self):
         self.sweeper = self.sandbox.spawn(self._sweeper_command(*self._sweeper_options),
                                           "flex-sweeper.out", env=self.env())
+        self._tell(True, "sweeper")
 
     def stop_sweeper(self):
         """SIGTERM, and SIGKILL if that does not end it; its exit code."""
+        self._tell(False, "sweeper")
         self.sandbox.stop(self.sweeper)
         return None if self.sweeper is None else self.sweeper.returncode
 
     def kill_sweeper(self):
+        self._tell(False, "sweeper")
         if self.sweeper is not None:
             self.sweeper.kill()
             self.sweeper.wait()
@@ -260,8 +336,11 @@ class Cluster:
 
     def sweep(self, *options, timeout=60):
         """One round by hand, while no sweeper runs; the finished process."""
-        return self.sandbox.run(self._sweeper_command("--once", *options), env=self.env(), check=False,
-                                timeout=timeout)
+        began = time.time()
+        done = self.sandbox.run(self._sweeper_command("--once", *options), env=self.env(), check=False, timeout=timeout)
+        if self.recorder is not None:
+            self.recorder.round(began, done.returncode == 0 and "--dry-run" not in options)
+        return done
 
     @property
     def sweeper_dir(self):
@@ -280,6 +359,8 @@ class Cluster:
         return self.sandbox.env(SLURM_CONF=str(self.conf), **more)
 
     def slurm(self, command, *arguments, check=True, timeout=60):
+        if command == "scontrol" and self.recorder is not None:
+            self.recorder.command(arguments)
         return self.sandbox.run([find_program(command), *arguments], env=self.env(), check=check,
                                 timeout=timeout)
 
@@ -377,7 +458,7 @@ class Cluster:
     def log_tails(self, lines=15):
         text = ""
         for path in sorted((self.dir / "log").glob("*")):
-            if path.stat().st_size and not path.name.startswith(("slurmd-", "vm-")):
+            if path.stat().st_size and not path.name.startswith(("slurmd-", "vm-", "slurm-recorder", "record.")):
                 tail = path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
                 text += f"--- {path.name}\n" + "\n".join(tail) + "\n"
         return text

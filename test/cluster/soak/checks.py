@@ -10,7 +10,9 @@ def outcomes(run):
     """[(name, what, problem)], one for each job or task."""
     found = []
     for one in run.jobs.values():
-        if not one.records:
+        if not one.records and one.client is not None and one.client.poll() and run.done["restart_slurmctld"]:
+            found.append((one.name, "not taken by slurmctld, which was away", ""))
+        elif not one.records:
             found.append((one.name, "unknown", "slurmctld does not know it"))
         for record in one.records:
             nodes = logs.expand(record.get("NodeList", "").replace("(null)", ""))
@@ -114,7 +116,20 @@ def _circles(run):
             for times, text in logs.circles(logs.parse_lines(run.cluster.log("flex-sweeper.log")))]
 
 
+def _enough(run):
+    """Trouble must not be all there is."""
+    found = outcomes(run)
+    completed = sum(what == "completed" for _, what, _ in found)
+    least = max(5, sum(what != "cancelled" for _, what, _ in found) // 2)
+    return [] if completed >= least else [f"only {completed} jobs have completed, at least {least} should have"]
+
+
+def _invariants(run):
+    told, untrue = run.cluster.violations()
+    return told + untrue
+
+
 def final(run, foreign):
     """Conditions that are looked at once, at the end."""
-    return _daemons(run) + _foreigners(run, foreign) + _work_left(run) + _explanations(run) + _circles(run)
+    return _enough(run) + _invariants(run) + _daemons(run) + _foreigners(run, foreign) + _work_left(run) + _explanations(run) + _circles(run)
 

@@ -5,26 +5,13 @@ import re
 import time
 from dataclasses import dataclass
 
+from harness.hostlist import expand
+
 WORD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S*)')
 # Lines that say what was seen or left, not what was done.
 NOT_ACTS = {"left_alone", "already_gone", "foreign_nodes", "wanted_again", "round", "request_kept"}
 # A program writes its lines at its end, which faults can put off; the clock of a line has seconds.
 BEFORE, AFTER = 3, 90
-
-
-def expand(hostlist):
-    """'a-[0-2,5],b-1' to names; numbers keep their leading zeros."""
-    names = []
-    for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,\[]*", hostlist):
-        found = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
-        if not found:
-            names.append(part)
-            continue
-        for span in found[2].split(","):
-            first, _, last = span.partition("-")
-            for number in range(int(first), int(last or first) + 1):
-                names.append(f"{found[1]}{number:0{len(first)}}{found[3]}")
-    return names
 
 
 @dataclass(frozen=True)
@@ -96,9 +83,13 @@ def _names(method, entry):
     if collection.endswith("InstanceGroupManagers"):
         if verb == "insert":
             return (frozenset([body["name"]]),)
+        if verb == "createInstances":
+            return (frozenset(item["name"] for item in body.get("instances", [])),)
         if verb == "deleteInstances":
             return (frozenset(name.rpartition("/")[2] for name in body.get("instances", [])),)
         return (frozenset([parts[parts.index("instanceGroupManagers") + 1]]),)
+    if verb == "bulkInsert":
+        return (frozenset(value.get("name", key) for key, value in (body.get("perInstanceProperties") or {}).items()),)
     return (frozenset([parts[-1], body.get("name", "")]) - {""},)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 # Times a minute. Whom an event hits is decided by its dice when it is due.
 RATES = {"submit": 26, "cancel": 5, "requeue": 1, "capacity": 6, "kill_vm": 3, "advance": 1.2,
          "restart_slurmctld": 0.6, "kill_sweeper": 0.8, "stop_sweeper": 0.6, "reload_sweeper": 0.4,
-         "restart_emulator": 0.8}
+         "restart_emulator": 0.8, "time_limit": 4, "resubmit": 4, "drain": 2, "pause": 1, "wrong_registration": 1.5}
 # Every run has these at least once.
 ALWAYS = ("cancel", "capacity", "kill_vm", "advance", "restart_slurmctld", "kill_sweeper",
-          "stop_sweeper", "restart_emulator")
+          "stop_sweeper", "restart_emulator", "time_limit", "resubmit", "drain", "pause", "wrong_registration")
 FIRST_JOBS = 8
 DICE = 6
 

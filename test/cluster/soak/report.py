@@ -42,6 +42,7 @@ def soak(build, seed, seconds, settle, *, logs, tell=print, always_save=False, m
             tell("settling", flush=True)
             problems = run.settle(settle, checks.unmet)
             problems += checks.final(run, foreign)
+            cluster.recorder = None  # its invariants have been asked
             tell(summary(run, time.monotonic() - began))
         except BaseException:
             _save(cluster, logs, tell)

@@ -36,6 +36,9 @@ class Run:
         self.exit_codes = []                   # of sweepers that were asked to end
         self.first_call = 0                    # of the journal: those before it are the set-up's
         self._vms = {}
+        self._later = []                       # (when, what undoes an event)
+        self._flexctl = cluster.sandbox.install(cluster.build / "ctl" / "flexctl")
+        self._preload = cluster.sandbox.install(cluster.build / "test" / "cluster" / "little_memory.so")
         self._started = self._sweeper_started = time.monotonic()
         self._log = open(cluster.dir / "log" / "soak.log", "a", encoding="utf-8", buffering=1)
 
@@ -50,8 +53,10 @@ class Run:
         site.add_faults(self.emulator, self.seed)
         for event in plan.make(self.seed, self.seconds, 0.6 if self.seconds < 120 else 0.85):
             self._wait_until(event.at)
-            if time.monotonic() - self._started > self.seconds:
-                break
+            # A machine that is too slow for all of them still sees each kind once.
+            is_late = time.monotonic() - self._started > self.seconds
+            if is_late and (event.kind not in plan.ALWAYS or self.done[event.kind]):
+                continue
             what = getattr(self, f"_{event.kind}")(event)
             if what:
                 self.done[event.kind] += 1
@@ -61,6 +66,7 @@ class Run:
     def _wait_until(self, at):
         while True:
             self._watch()
+            self._undo_what_is_due()
             left = self._started + at - time.monotonic()
             if left <= 0:
                 return
@@ -81,7 +87,9 @@ class Run:
         self._look_at_jobs()
         if len(self._open_jobs()) >= self.most_waiting:
             return ""
-        job = plan.job_of(event, site.SIZES)
+        return self._submit_job(plan.job_of(event, site.SIZES))
+
+    def _submit_job(self, job):
         one = Submitted(f"soak-{len(self.jobs) + 1}", job)
         options = [f"--job-name={one.name}", f"--partition={job.nodeset}", f"--nodes={job.nodes}",
                    f"--ntasks={job.nodes}", f"--time={job.minutes}"]
@@ -110,6 +118,79 @@ class Run:
         one.is_cancelled = True
         self.cluster.slurm("scancel", f"--name={one.name}")
         return f"{one.name} {[record['JobState'] for record in one.records]}"
+
+    def _resubmit(self, event):
+        """As people do: away with it, and the same again, which finds the nodes of the first one coming up."""
+        self._look_at_jobs()
+        waiting = [one for one in self._open_jobs() if one.records and not one.is_cancelled and one.job.how == "batch"]
+        if not waiting:
+            return ""
+        one = event.pick(0, waiting)
+        one.is_cancelled = True
+        self.cluster.slurm("scancel", f"--name={one.name}")
+        return f"{one.name} again: {self._submit_job(one.job)}"
+
+    def _time_limit(self, event):
+        self._look_at_jobs()
+        waiting = [one for one in self._open_jobs() if one.records and not one.is_cancelled and one.job.how == "batch"]
+        if not waiting:
+            return ""
+        one, minutes = event.pick(0, waiting), event.pick(1, [5, 15, 30, 60, 600])
+        self.cluster.scontrol("update", f"jobid={one.records[0]['JobId']}", f"timelimit={minutes}", check=False)
+        return f"{one.name} {one.records[0]['JobState']}: {minutes} min"
+
+    # An admin at work; what is done is undone after a while
+
+    def _after(self, event, undo):
+        self._later.append((time.monotonic() + event.between(5, 5, 20), undo))
+
+    def _undo_what_is_due(self, is_all=False):
+        now = time.monotonic()
+        due = [undo for at, undo in self._later if is_all or at <= now]
+        self._later = [item for item in self._later if not is_all and item[0] > now]
+        for undo in due:
+            self.note(undo())
+
+    def _a_node(self, event):
+        nodeset = next(nodeset for nodeset in site.NODESETS if nodeset.name == event.pick(0, list(site.SIZES)))
+        return event.pick(1, nodeset.nodes)
+
+    def _drain(self, event):
+        node = self._a_node(event)
+        if any("DRAIN" in record["State"] for record in self.node_records() if record["NodeName"] == node):
+            return ""
+        # A job whose nodes come up goes back to the queue, or ends if it may not.
+        self.lost[node].append(time.time())
+        self.cluster.scontrol("update", f"nodename={node}", "state=drain", "reason=soak_drain")
+
+        def undo():
+            self.cluster.scontrol("update", f"nodename={node}", "state=undrain", check=False)
+            return f"undrained: {node}"
+        self._after(event, undo)
+        return node
+
+    def _flexctl_run(self, *words):
+        done = self.cluster.sandbox.run([self._flexctl, *words], env=self.cluster.env(), check=False, timeout=120)
+        return f"flexctl {' '.join(words)}: exit {done.returncode} {done.stderr.strip()[:200]}"
+
+    def _pause(self, event):
+        nodeset = event.pick(0, list(site.SIZES))
+        for number in range(site.SIZES[nodeset][0]):
+            self.lost[f"{nodeset}-{number}"].append(time.time())
+        self._after(event, lambda: self._flexctl_run("resume", nodeset))
+        return self._flexctl_run("pause", nodeset, "--reason", "soak")
+
+    def _wrong_registration(self, event):
+        """The node's next VM is too small for what slurm.conf says."""
+        node = self._a_node(event)
+        self.lost[node].append(time.time())
+        self.cluster.set_vm_env(node, LD_PRELOAD=str(self._preload))
+
+        def undo():
+            self.cluster.set_vm_env(node)
+            return f"{node} has its memory back"
+        self._after(event, undo)
+        return node
 
     def _requeue(self, event):
         self._look_at_jobs()
@@ -221,6 +302,7 @@ class Run:
         """Ends the trouble and waits until `unmet(self)` has nothing to say; what it said last."""
         began = told = time.monotonic()
         self.note("settling")
+        self._undo_what_is_due(is_all=True)
         self._count_faults()
         self.emulator.clear_faults()
         self.emulator.config(boot_failure=0, time_factor=1)
@@ -274,9 +356,9 @@ class Run:
                     self.note(f"scancel, its srun has ended: {one.name}")
 
     def _start_stopped_nodesets(self):
-        """As an admin who has mended the image."""
+        """As an admin who has mended the image, or the machine type."""
         for record in self.node_records():
-            if "DRAIN" in record["State"] and record.get("Reason", "").startswith("flex: nodeset"):
+            if "DRAIN" in record["State"] and record.get("Reason", "").startswith(("flex: nodeset", "Low RealMemory")):
                 self.cluster.scontrol("update", f"nodename={record['NodeName']}", "state=undrain",
                                       check=False)
                 self.note(f"undrain: {record['NodeName']}")

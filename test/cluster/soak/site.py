@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The cluster that is soaked: five nodesets of different sorts, a small cloud, somebody else's VMs."""
+"""The cluster that is soaked: a nodeset for each way to get VMs, a small cloud, somebody else's VMs."""
 import random
 
 from harness.conf import Nodeset
@@ -24,11 +24,17 @@ NODESETS = [
     Nodeset("own", 4, {**_zones("ab"), "mig_scope": "job"}),
     Nodeset("fix", 4, {**_zones("f"), "static_nodes": "fix-[0-1]",
                        "dws_flex": {"max_run_duration": "20m"}}),
+    Nodeset("one", 3, {**_zones("ab"), "mode": "individual"}),
+    Nodeset("now", 2, {**_zones("b"), "mode": "bulk_insert", "retry": {"limit": 0, "base": "2s", "max": "8s"}}),
+    Nodeset("two", 3, {**_zones("ab"), "race": 2}),
+    Nodeset("then", 2, {**_zones("f"), "on_stockout": [{"wait": "5s", **_zones("a")},
+                                                       {"wait": "10s", "mode": "individual", **_zones("b")}]}),
 ]
 STATIC = ["fix-0", "fix-1"]
 # Nodeset to (nodes, how often it is chosen).
-SIZES = {"big": (8, 4), "mix": (4, 2), "imp": (4, 2), "own": (4, 2), "fix": (4, 1)}
-CAPACITY = {"a": 10, "b": 8, "f": 6}
+SIZES = {"big": (8, 4), "mix": (4, 2), "imp": (4, 2), "own": (4, 2), "fix": (4, 1), "one": (3, 2), "now": (2, 2), "two": (3, 2),
+         "then": (2, 2)}
+CAPACITY = {"a": 12, "b": 10, "f": 7}
 DEFAULTS = {"run_duration_margin": "0s", "boot_timeout": "25s", "max_boot_failures": 5,
             "retry": {"limit": 4, "base": "2s", "max": "8s"}}
 SLURM = ["MinJobAge=86400", "SuspendExcNodes=fix-[0-1]"]
@@ -42,7 +48,8 @@ CALL_FAULTS = {"lost_reply": 0.0125, "reset": 0.0125, "503": 0.0125, "429": 0.01
 INSERT = "regionInstanceGroupManagerResizeRequests.insert"
 WRITES = [INSERT, "regionInstanceGroupManagers.insert", "regionInstanceGroupManagers.deleteInstances",
           "regionInstanceGroupManagers.delete", "regionInstanceGroupManagerResizeRequests.cancel",
-          "regionInstanceGroupManagerResizeRequests.delete"]
+          "regionInstanceGroupManagerResizeRequests.delete", "regionInstanceGroupManagers.createInstances",
+          "regionInstances.bulkInsert"]
 REQUEST_ERRORS = ["ZONE_RESOURCE_POOL_EXHAUSTED", "INTERNAL_ERROR", "QUOTA_EXCEEDED"]
 
 

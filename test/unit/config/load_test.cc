@@ -62,6 +62,7 @@ TEST_CASE("parse_config: the smallest file has the defaults", "[config]") {
   CHECK(nodeset.dws_flex.max_run_duration == kMaxRunDuration);
   CHECK(nodeset.on_timeout == OnTimeout::Requeue);
   CHECK(nodeset.max_boot_failures == 3);
+  CHECK(nodeset.incomplete_timeout == 10min);
   CHECK(nodeset.retry.limit == 3);
   CHECK(nodeset.retry.base == 60s);
   CHECK(nodeset.retry.max == 30min);
@@ -85,7 +86,7 @@ TEST_CASE("parse_config: every duration but the run duration may be a second", "
   const Config config =
       good(minimal("    run_duration_margin: 0\n    provision_timeout: 1s\n    boot_timeout: 1\n"
                    "    dws_flex: {max_run_duration: 600}\n"
-                   "    retry: {limit: 0, base: 1s, max: 1s}\n"
+                   "    incomplete_timeout: 1s\n    retry: {limit: 0, base: 1s, max: 1s}\n"
                    "    resubmit_after: 1s\n    lease_warning: 1s\n"
                    "    on_stockout: [{wait: 1s, mode: individual}]\n",
                    "sweeper: {interval: 1s, orphan_grace: 1s, empty_mig_grace: 1s,\n"
@@ -101,6 +102,7 @@ TEST_CASE("parse_config: every duration but the run duration may be a second", "
   CHECK(config.nodesets[0].lease_warning == 1s);
   CHECK(config.nodesets[0].on_stockout.at(0).wait == 1s);
   CHECK(config.nodesets[0].boot_timeout == 1s);
+  CHECK(config.nodesets[0].incomplete_timeout == 1s);
   CHECK(config.nodesets[0].run_duration_margin == 0s);
   CHECK(config.nodesets[0].dws_flex.max_run_duration == 10min);
 }

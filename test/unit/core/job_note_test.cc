@@ -78,3 +78,19 @@ TEST_CASE("our_note: our part of a comment, and nothing of others", "[core]") {
   CHECK(our_note("billing=42").empty());
   CHECK(our_note("").empty());
 }
+
+TEST_CASE("with_remedy: says what to change in slurm.conf, for each of slurmctld's reasons",
+          "[core]") {
+  CHECK(with_remedy("Low RealMemory (reported:1 < 90.00% of configured:2)", "a-[0-1]") ==
+        "Low RealMemory (reported:1 < 90.00% of configured:2); lower RealMemory on the NodeName "
+        "line of a-[0-1] in slurm.conf, or take a bigger machine type");
+  const auto says = [](std::string_view reason, std::string_view part) {
+    return with_remedy(reason, "a-0").find(part) != std::string::npos;
+  };
+  CHECK(says("gres/gpu count reported lower than configured (0 < 8)", "; correct Gres on"));
+  CHECK(says("Low socket*core*thread count, Low CPUs",
+             "; lower Sockets, CoresPerSocket or ThreadsPerCore, lower CPUs on"));
+  CHECK(says("Low TmpDisk", "; lower TmpDisk on"));
+  CHECK(says("something new", "something new; write what slurmd -C prints there on"));
+  CHECK(says("", "no reason given; "));
+}

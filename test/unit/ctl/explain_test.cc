@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ctl/explain/story.h"
+#include "sweeper/rules.h"
 #include "test/support/catch.h"
 #include "test/support/scene.h"
 
@@ -231,7 +232,8 @@ TEST_CASE("explain: an orphan", "[ctl]") {
                       ") in us-central1-a, group hpc-a, runs, but nobody wants "
                       "it. It came from request j7-x, for job 7."));
   CHECK_THAT(teller.tell("a-3").now, Contains("orphan_grace (3 min)"));
-  teller.memory.see("orphan_instance", "hpc-a/a-3 " + id, teller.shot.now);
+  teller.memory.see(
+      "orphan_instance", key_of(teller.owned(), teller.entry("a-3")), teller.shot.now);
   teller.later(60);
   CHECK_THAT(teller.tell("a-3").now,
              Contains("Nobody wants it since 08:00:00 (1 min); the sweeper deletes it at 08:03:00 "

@@ -197,7 +197,7 @@ TEST_CASE("status: ten thousand nodes, requests and VMs fit the screen", "[ctl]"
   }
   const SweeperReport report = report_of(json);
   const Utc utc;
-  for (const std::size_t height : {10, 24, 29, 60}) {
+  for (const std::size_t height : {10U, 24U, 29U, 60U}) {
     const auto lines =
         render_status({.report = report, .now = kNow, .trouble = {}, .height = height}, kScreen);
     CHECK(lines.size() <= height);
@@ -218,7 +218,7 @@ TEST_CASE("status: what Google says is seen on every terminal", "[ctl]") {
   json["requests"][0]["n"] = 20;
   json["requests"][0]["reason"] = "ZONE_RESOURCE_POOL_EXHAUSTED";
   const SweeperReport report = report_of(json);
-  for (const std::size_t width : {80, 100, 120}) {
+  for (const std::size_t width : {80U, 100U, 120U}) {
     const std::string text = text_of(report, 60, width);
     CAPTURE(width, text);
     CHECK_THAT(

@@ -186,6 +186,8 @@ TEST_CASE("settings: a bad change changes nothing") {
                                    R"({"time_factor": 0})",
                                    "7",
                                    R"({"hook": "program"})",
+                                   R"({"queued_status": "PENDING"})",
+                                   R"({"queued_status": null})",
                                    R"({"boot_failure": 2})");
   CHECK(apply_settings(settings, Json::parse(bad), factor));
   CHECK(settings.latency_ms == 0);
@@ -200,6 +202,17 @@ TEST_CASE("settings: a change is merged and shown") {
   CHECK(factor == 60);
   CHECK(settings.quota.at("ACTIVE_RESIZE_REQUESTS") == 100);
   CHECK(to_json(settings, 60).at("capacity") == Json{{"z", 4}});
+}
+
+TEST_CASE("settings: what a VM that waits is said to be") {
+  Settings settings;
+  std::optional<double> factor;
+  CHECK(to_json(settings, 1).at("queued_status") == "mixed");
+  const std::string word = GENERATE(as<std::string>{}, "none", "pending", "mixed");
+  CHECK_FALSE(apply_settings(settings, Json{{"queued_status", word}}, factor));
+  CHECK(to_json(settings, 1).at("queued_status") == word);
+  CHECK(says_pending(settings.queued_status, "a-0") !=
+        (word == "mixed" ? says_pending(settings.queued_status, "a-1") : word == "none"));
 }
 
 TEST_CASE("state: what is saved and loaded goes on as it would have") {

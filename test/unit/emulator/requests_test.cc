@@ -35,6 +35,54 @@ TEST_CASE("requests: a request is CREATING, then ACCEPTED, then has all its VMs 
   CHECK(cloud.world.hooks.size() == 2);
 }
 
+TEST_CASE("requests: the history tells of each request and VM when it was there and how it ended") {
+  Cloud cloud;
+  cloud.make_group("g");
+  static_cast<void>(cloud.ask("g", "r", {"n1"}));
+  cloud.pass(2);
+  REQUIRE(cloud.world.vms.size() == 1);
+  cloud.world.end_vm(std::string(cloud.world.vms.begin()->first), VmEnd::Vanished);
+  const Json dump = cloud.world.history.dump();
+  const Json& events = dump["events"];
+  REQUIRE(events.size() == 4);
+  CHECK(events[0]["event"] == "request_made");
+  CHECK(events[0]["nodes"] == Json::array({"n1"}));
+  CHECK(events[1]["event"] == "vm_made");
+  CHECK(events[1]["request"] == "r");
+  CHECK(events[1]["group"] == "g");
+  CHECK(events[1]["run_seconds"] == events[0]["run_seconds"]);
+  CHECK(events[2]["event"] == "request_ended");
+  CHECK(events[2]["state"] == "SUCCEEDED");
+  CHECK(events[3]["event"] == "vm_gone");
+  CHECK(events[3]["how"] == "vanished");
+  CHECK(events[3]["id"] == events[1]["id"]);
+  CHECK(dump["dropped"] == 0);
+}
+
+TEST_CASE("requests: members that wait have no status or are PENDING, until they have a zone") {
+  Cloud cloud;
+  cloud.world.settings.capacity = {{"us-central1-a", 0}, {"us-central1-b", 0}};
+  cloud.make_group("g");
+  REQUIRE(cloud.ask("g", "r", {"n1", "n2"}).status == 200);
+  const auto [setting, pending] = GENERATE(table<QueuedStatus, std::size_t>(
+      {{QueuedStatus::None, 0}, {QueuedStatus::Mixed, 1}, {QueuedStatus::Pending, 2}}));
+  cloud.world.settings.queued_status = setting;
+  const auto count = [&](const std::string& status) {
+    const Json listed = cloud.call("POST", "/instanceGroupManagers/g/listManagedInstances").body;
+    std::size_t found = 0;
+    for (const Json& item : listed.at("managedInstances"))
+      if (text_of(item, "instanceStatus") == status) ++found;
+    return found;
+  };
+  cloud.pass(2);
+  CHECK(count("PENDING") == pending);
+  CHECK(count("") == 2 - pending);
+  cloud.world.settings.capacity["us-central1-b"] = 2;
+  cloud.world.capacity_changed();
+  cloud.pass(0);
+  CHECK(count("PROVISIONING") == 2);
+}
+
 TEST_CASE("requests: capacity spread over two zones serves no request") {
   Cloud cloud;
   cloud.world.settings.capacity = {{"us-central1-a", 1}, {"us-central1-b", 1}};

@@ -23,7 +23,9 @@ TEST_CASE("request_description: says the job, the nodes and from the second on t
   CHECK(request_description(12, nodes) == "slurm-flex-start job=12 nodes=a3u-[0-2]");
   CHECK(request_description(12, nodes, {.attempt = 1}) == request_description(12, nodes));
   CHECK(request_description(12, nodes, {.attempt = 2}) ==
-        "slurm-flex-start job=12 attempt=2 nodes=a3u-[0-2]");
+        "slurm-flex-start job=12 attempt=2 failures=0 nodes=a3u-[0-2]");
+  CHECK(request_description(12, nodes, {.attempt = 3, .failures = 1}) ==
+        "slurm-flex-start job=12 attempt=3 failures=1 nodes=a3u-[0-2]");
 }
 
 TEST_CASE("request_description: what it says is read again", "[fleet]") {
@@ -43,6 +45,20 @@ TEST_CASE("request_attempt: is 1 where nothing or nonsense is said", "[fleet]") 
   CHECK(request_attempt(described("slurm-flex-start job=12 attempt=-3")) == 1);
   CHECK(request_attempt(described("slurm-flex-start job=12 attempt=99999999999")) == 1);
   CHECK(request_attempt(described("somebody's attempt=4")) == 1);
+}
+
+TEST_CASE("request_way: an older version's attempts are failures, but for the renewed ones",
+          "[fleet]") {
+  const auto failures = [](const std::string& rest) {
+    return request_way(described("slurm-flex-start job=12" + rest)).failures;
+  };
+  CHECK(failures("") == 0);
+  CHECK(failures(" attempt=3 nodes=a") == 2);
+  CHECK(failures(" attempt=3 renewed=1 nodes=a") == 1);
+  CHECK(failures(" attempt=3 renewed=9 nodes=a") == 0);
+  CHECK(failures(" attempt=3 failures=0 nodes=a") == 0);
+  CHECK(failures(" attempt=3 failures=1 renewed=1 nodes=a") == 1);
+  CHECK(failures(" failures=2 nodes=a") == 2);
 }
 
 TEST_CASE("is_our_request: by its description, not by its name", "[fleet]") {

@@ -63,3 +63,81 @@ TEST_CASE("fetch_fleet: VMs that are in no group are their nodeset's", "[fleet]"
   world.cloud.next_error("fetch_loose_instances", {ErrorKind::Retry, "away"});
   CHECK(world.look().at(0).error);
 }
+
+namespace {
+
+/// A nodeset with a group for each job, of which each has a VM of its own.
+struct Jobs {
+  FakeCloud cloud{};
+  Config settings = config({nodeset("a", nodes("a", 40))});
+
+  Jobs() {
+    settings.nodesets[0].mig_scope = MigScope::Job;
+    settings.nodesets[0].zones = {"test-region1-a"};
+    for (int i = 0; i < 30; ++i) {
+      add(i);
+      cloud.add_instance(name_of(i), "a-" + std::to_string(i));
+    }
+  }
+
+  static std::string name_of(int job) { return "hpc-a-j" + std::to_string(job + 100); }
+
+  void add(int job) {
+    cloud.add_group(name_of(job), ownership_mark("hpc", "a") + " job=" + std::to_string(job + 100));
+  }
+
+  NodesetView look(const std::string& node, std::vector<JobId> jobs = {}) {
+    cloud.calls.clear();
+    const std::vector<NodeName> wanted{{node}};
+    return fetch_fleet(cloud, settings, "hpc", wanted, [&] { return jobs; }).at(0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("fetch_fleet: of many jobs' groups the one that has made the VM is read", "[fleet]") {
+  Jobs world;
+  const NodesetView view = world.look("a-7");
+  CHECK(world.cloud.calls.size() == 4);
+  CHECK(view.groups.at({Jobs::name_of(7)}).instances.size() == 1);
+  CHECK(view.groups.at({Jobs::name_of(7)}).is_read);
+  CHECK_FALSE(view.groups.at({Jobs::name_of(8)}).is_read);
+  CHECK(view.groups.size() == 30);
+}
+
+TEST_CASE("fetch_fleet: a queued node is found in its job's group", "[fleet]") {
+  Jobs world;
+  world.add(35);
+  world.cloud.add_request(Jobs::name_of(35), "j135-x", {"a-35"});
+  const NodesetView view = world.look("a-35", {135});
+  CHECK(view.groups.at({Jobs::name_of(35)}).requests.size() == 1);
+  CHECK(world.cloud.calls.size() == 4);
+  // Whose it is, nobody knows: it is not looked for everywhere.
+  CHECK_FALSE(world.look("a-35").groups.at({Jobs::name_of(35)}).is_read);
+}
+
+TEST_CASE("fetch_fleet: few groups, or zones that are not known: all are read", "[fleet]") {
+  Jobs world;
+  world.settings.nodesets[0].zones.clear();
+  CHECK(world.look("a-7").groups.at({Jobs::name_of(8)}).is_read);
+  CHECK(world.cloud.count("fetch_vms") == 0);
+  CHECK(world.cloud.count("fetch_instances") == 30);
+  Jobs few;
+  while (few.cloud.groups.size() > 2) few.cloud.groups.erase(few.cloud.groups.begin());
+  few.look("a-7");
+  CHECK(few.cloud.count("fetch_instances") == 2);
+  CHECK(few.cloud.count("fetch_vms") == 0);
+}
+
+TEST_CASE("fetch_fleet: without the list of VMs nothing is known of the nodeset", "[fleet]") {
+  Jobs world;
+  world.cloud.next_error("fetch_vms", {ErrorKind::Retry, "away"});
+  CHECK(world.look("a-7").error);
+}
+
+TEST_CASE("jobs_of_nodes: those that have, or had, one of them", "[fleet]") {
+  const std::vector<Job> jobs{job(1, nodes("a", 2), Seconds{60}),
+                              job(2, nodes("b", 2), Seconds{60})};
+  CHECK(jobs_of_nodes(jobs, nodes("a", 1)) == std::vector<JobId>{1});
+  CHECK(jobs_of_nodes(jobs, nodes("c", 1)).empty());
+}

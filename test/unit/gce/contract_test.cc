@@ -206,7 +206,9 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
   cloud.fetch_requests({"g"}, ignore);
   cloud.fetch_instances({"g"}, ignore);
   cloud.fetch_serial_output({.name = {"n1"}, .url = "projects/p1/zones/z/instances/n1"}, ignore);
-  cloud.fetch_loose_instances("hpc", ignore);
+  cloud.fetch_loose_instances("hpc", {}, ignore);
+  cloud.fetch_loose_instances("hpc", {"r1-a"}, ignore);
+  cloud.fetch_vms({.zone = "r1-a", .name_pattern = "a-(0|1)", .with_group = true}, ignore);
   cloud.fetch_bulk_operations(ignore);
   cloud.fetch_policies("hpc-", ignore);
   cloud.wait_operation({.name = "op"}, ignore);
@@ -249,9 +251,9 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
     CHECK(problems_of(contract, request, used) == std::vector<std::string>{});
   }
   CHECK(used == std::set<std::string>{
-                    "instances.aggregatedList",
                     "instances.delete",
                     "instances.getSerialPortOutput",
+                    "instances.list",
                     "regionInstanceGroupManagerResizeRequests.cancel",
                     "regionInstanceGroupManagerResizeRequests.delete",
                     "regionInstanceGroupManagerResizeRequests.insert",
@@ -266,6 +268,7 @@ TEST_CASE("contract: every request of the client is in gce-contract.json", "[gce
                     "regionInstances.bulkInsert",
                     "regionOperations.list",
                     "regionOperations.wait",
+                    "regions.get",
                     "resourcePolicies.delete",
                     "resourcePolicies.insert",
                     "resourcePolicies.list",

@@ -152,7 +152,7 @@ TEST_CASE("fake_cloud: VMs of no group come with their mark and their end", "[gc
                     seen.keep());
   cloud.add_loose("other", ownership_mark("hpc2", "h4d"));
   std::optional<Result<std::vector<Instance>>> vms;
-  cloud.fetch_loose_instances("hpc", [&](auto found) { vms = std::move(found); });
+  cloud.fetch_loose_instances("hpc", {}, [&](auto found) { vms = std::move(found); });
   cloud.run();
   REQUIRE(vms);
   REQUIRE((*vms)->size() == 2);

@@ -413,7 +413,7 @@ TEST_CASE("rest_cloud: VMs of no group are asked for in the region, never too ma
   CHECK(too_many->error().kind == ErrorKind::Invalid);
 }
 
-TEST_CASE("rest_cloud: VMs of no group are this cluster's, and this region's", "[gce]") {
+TEST_CASE("rest_cloud: VMs of no group are this cluster's, in all zones of the region", "[gce]") {
   const auto vm = [](const std::string& name, const std::string& zone, const std::string& mark) {
     return nlohmann::json{
         {"name", name},
@@ -423,44 +423,83 @@ TEST_CASE("rest_cloud: VMs of no group are this cluster's, and this region's", "
   };
   const std::string ours = "slurm-flex-start cluster=hpc nodeset=h4d";
   nlohmann::json page;
-  page["items"]["zones/r1-a"]["instances"] = {
-      vm("n1", "r1-a", ours + " job=7"),
-      vm("n2", "r1-a", "slurm-flex-start cluster=hpc2 nodeset=h4d"),
-      vm("n3", "r1-a", "slurm-flex-start cluster=hpc nodeset="),
-      vm("n4", "r1-a", ""),
-      vm("n5", "r1-a", "copy of " + ours)};
-  page["items"]["zones/r10-a"]["instances"] = nlohmann::json::array({vm("n6", "r10-a", ours)});
-  page["items"]["zones/r1-b"]["warning"]["code"] = "NO_RESULTS_ON_PAGE";
+  page["items"] = {vm("n1", "r1-a", ours + " job=7"),
+                   vm("n2", "r1-a", "slurm-flex-start cluster=hpc2 nodeset=h4d"),
+                   vm("n3", "r1-a", "slurm-flex-start cluster=hpc nodeset="),
+                   vm("n4", "r1-a", ""),
+                   vm("n5", "r1-a", "copy of " + ours)};
   Bench bench([&](const HttpRequest& request) {
+    if (request.url.find("/regions/r1?") != std::string::npos)
+      return ok(
+          R"({"zones":["https://h/projects/p1/zones/r1-a","https://h/projects/p1/zones/r1-b"]})");
+    if (request.url.find("/zones/r1-b/") != std::string::npos) return ok("{}");
     if (query_value(request.url, "pageToken") == "p2") return ok("{}");
     nlohmann::json first = page;
     first["nextPageToken"] = "p2";
     return ok(first.dump());
   });
   std::optional<Result<std::vector<Instance>>> vms;
-  bench.cloud->fetch_loose_instances("hpc", keep(vms));
+  bench.cloud->fetch_loose_instances("hpc", {}, keep(vms));
   bench.cloud->run();
   REQUIRE(vms);
   REQUIRE(*vms);
   REQUIRE((*vms)->size() == 1);
   CHECK((**vms)[0].name.text == "n1");
-  REQUIRE(bench.calls.size() == 2);
-  CHECK_THAT(bench.calls[0].url, ContainsSubstring("/projects/p1/aggregated/instances?"));
-  CHECK(query_value(bench.calls[0].url, "filter") ==
+  REQUIRE(bench.calls.size() == 4);
+  CHECK_THAT(bench.calls[1].url, ContainsSubstring("/projects/p1/zones/r1-a/instances?"));
+  CHECK(query_value(bench.calls[1].url, "filter") ==
         "description eq \"slurm-flex-start cluster=hpc nodeset=.*\"");
-  CHECK(query_value(bench.calls[0].url, "returnPartialSuccess") == "false");
+  // The zones are read once, and not at all where they are given.
+  vms.reset();
+  bench.cloud->fetch_loose_instances("hpc", {}, keep(vms));
+  bench.cloud->run();
+  CHECK(bench.calls.size() == 7);
+  vms.reset();
+  bench.cloud->fetch_loose_instances("hpc", {"r1-b"}, keep(vms));
+  bench.cloud->run();
+  CHECK(bench.calls.size() == 8);
+  CHECK((*vms)->empty());
 }
 
 TEST_CASE("rest_cloud: a zone missing from the list of VMs is an error", "[gce]") {
-  Bench bench([](const HttpRequest&) {
-    return ok(R"({"items":{"zones/r1-b":{"warning":{"code":"UNREACHABLE"}}}})");
+  Bench bench([](const HttpRequest& request) {
+    if (request.url.find("/zones/r1-b/") == std::string::npos) return ok("{}");
+    return ok(R"({"warning":{"code":"UNREACHABLE"}})");
   });
   std::optional<Result<std::vector<Instance>>> vms;
-  bench.cloud->fetch_loose_instances("hpc", keep(vms));
+  bench.cloud->fetch_loose_instances("hpc", {"r1-a", "r1-b"}, keep(vms));
   bench.cloud->run();
   REQUIRE(vms);
   REQUIRE_FALSE(*vms);
   CHECK(vms->error().kind == ErrorKind::Retry);
+}
+
+TEST_CASE("rest_cloud: VMs of a zone, with the group that made them", "[gce]") {
+  Bench bench([](const HttpRequest&) {
+    return ok(R"({"items":[{"name":"a-0","id":"7","status":"RUNNING","selfLink":"u","metadata":{
+      "items":[{"key":"x","value":"y"},
+               {"key":"created-by","value":"projects/1/regions/r1/instanceGroupManagers/hpc-a"}]}},
+      {"name":"a-1","status":"STAGING"}]})");
+  });
+  std::optional<Result<std::vector<ZoneVm>>> vms;
+  bench.cloud->fetch_vms({.zone = "r1-a", .name_pattern = "a-(0|1)", .with_group = true},
+                         keep(vms));
+  bench.cloud->run();
+  REQUIRE(vms);
+  REQUIRE(*vms);
+  REQUIRE((*vms)->size() == 2);
+  CHECK((**vms)[0].group.text == "hpc-a");
+  CHECK((**vms)[0].vm.id == "7");
+  CHECK((**vms)[1].group.empty());
+  CHECK((**vms)[1].vm.status == InstanceStatus::Staging);
+  REQUIRE(bench.calls.size() == 1);
+  CHECK(query_value(bench.calls[0].url, "filter") == "name eq \"a-(0|1)\"");
+  CHECK_THAT(query_value(bench.calls[0].url, "fields"), ContainsSubstring("metadata"));
+  vms.reset();
+  bench.cloud->fetch_vms({.zone = "r1-a"}, keep(vms));
+  bench.cloud->run();
+  CHECK(query_value(bench.calls[1].url, "filter").empty());
+  CHECK(query_value(bench.calls[1].url, "fields").find("metadata") == std::string::npos);
 }
 
 TEST_CASE("rest_cloud: bulkInsert operations are those that are not done", "[gce]") {

@@ -69,7 +69,24 @@ TEST_CASE("wire: reads how a group's VMs come and how near they are", "[gce]") {
   CHECK(plain->policy.empty());
 }
 
-TEST_CASE("wire: reads VMs by zone", "[gce]") {
+TEST_CASE("wire: reads which of the things of a name it is", "[gce]") {
+  const auto group = parse_group(R"({"name": "g", "id": "4711"})");
+  REQUIRE(group);
+  CHECK(group->id == "4711");
+  const auto requests = parse_request_page(R"({"items":[{"name": "r", "id": "4712"}]})", {"g"});
+  REQUIRE(requests);
+  CHECK(requests->items.at(0).id == "4712");
+  const auto policies = parse_policy_page(
+      R"({"items":[{"name": "p", "id": "4713", "workloadPolicy": {"type": "X"}}]})");
+  REQUIRE(policies);
+  CHECK(policies->items.at(0).id == "4713");
+  CHECK(parse_group(R"({"name": "g"})")->id.empty());
+  for (const std::string& fields :
+       {group_page_fields(), request_page_fields(), policy_page_fields()})
+    CHECK_THAT(fields, ContainsSubstring("name,id,"));
+}
+
+TEST_CASE("wire: reads the VMs of a zone", "[gce]") {
   const auto page = parse_loose_instance_page(recorded("loose_instances.json"));
   REQUIRE(page);
   REQUIRE(page->items.size() == 2);
@@ -88,21 +105,18 @@ TEST_CASE("wire: reads VMs by zone", "[gce]") {
 }
 
 TEST_CASE("wire: a zone that could not be asked makes the whole list incomplete", "[gce]") {
-  const std::string text = GENERATE(
-      as<std::string>{},
-      R"({"items":{"zones/a":{"instances":[]},"zones/b":{"warning":{"code":"UNREACHABLE"}}}})",
-      R"({"items":{},"warning":{"code":"PARTIAL_SUCCESS"}})",
-      R"({"items":{},"unreachables":["zones/b"]})");
+  const std::string text = GENERATE(as<std::string>{},
+                                    R"({"warning":{"code":"UNREACHABLE"}})",
+                                    R"({"items":[],"warning":{"code":"PARTIAL_SUCCESS"}})");
   const auto page = parse_loose_instance_page(text);
   REQUIRE_FALSE(page);
   CHECK(page.error().kind == ErrorKind::Retry);
 }
 
-TEST_CASE("wire: VMs by zone of a wrong type are Internal, with the path", "[gce]") {
+TEST_CASE("wire: VMs of a zone of a wrong type are Internal, with the path", "[gce]") {
   const auto [text, path] = GENERATE(table<std::string, std::string>({
-      {R"({"items":[]})", "$.items: expected an object"},
-      {R"({"items":{"zones/a":3}})", "$.items.zones/a: expected an object"},
-      {R"({"items":{"zones/a":{"instances":{}}}})", "$.items.zones/a.instances"},
+      {R"({"items":{}})", "$.items: expected an array"},
+      {R"({"items":[3]})", "$.items[0]: expected an object"},
   }));
   const auto page = parse_loose_instance_page(text);
   REQUIRE_FALSE(page);
@@ -111,10 +125,17 @@ TEST_CASE("wire: VMs by zone of a wrong type are Internal, with the path", "[gce
 }
 
 TEST_CASE("wire: a VM without a status is not one that is gone", "[gce]") {
-  const auto page =
-      parse_loose_instance_page(R"({"items":{"zones/a":{"instances":[{"name":"n"}]}}})");
+  const auto page = parse_loose_instance_page(R"({"items":[{"name":"n"}]})");
   REQUIRE(page);
   CHECK_FALSE(page->items[0].is_dead());
+}
+
+TEST_CASE("wire: how many entries of a group have which action", "[gce]") {
+  const auto group = parse_group(
+      R"({"name":"g","currentActions":{"none":2,"creating":1,"creatingWithoutRetries":2,
+          "deleting":1,"abandoning":1,"verifying":4,"new":9}})");
+  REQUIRE(group);
+  CHECK(group->actions == ActionCounts{.none = 2, .creating = 3, .deleting = 2, .other = 4});
 }
 
 TEST_CASE("wire: a bulkInsert that failed says what came where, and why", "[gce]") {
@@ -211,6 +232,41 @@ TEST_CASE("wire: reads managed instances", "[gce]") {
   CHECK(items[4].status == InstanceStatus::Unknown);
   CHECK(items[4].action == InstanceAction::Other);
   CHECK_FALSE(items[4].is_dead());
+}
+
+TEST_CASE("wire: a member that waits has no status, or is PENDING", "[gce]") {
+  const auto [fields, is_queued] = GENERATE(table<std::string, bool>({
+      {R"("currentAction":"CREATING")", true},
+      {R"("currentAction":"CREATING","instanceStatus":"PENDING")", true},
+      {R"("currentAction":"RECREATING","instanceStatus":"PENDING")", true},
+      {R"("currentAction":"NONE","instanceStatus":"PENDING")", true},
+      {R"("instanceStatus":"PENDING")", true},
+      {R"("currentAction":"CREATING","instanceStatus":"PROVISIONING")", false},
+      {R"("currentAction":"CREATING","instanceStatus":"STAGING")", false},
+      {R"("currentAction":"DELETING","instanceStatus":"PENDING")", false},
+      {R"("currentAction":"DELETING")", false},
+      {R"("currentAction":"NONE")", false},
+      {R"("currentAction":"NONE","instanceStatus":"PENDING_STOP")", false},
+      {R"("currentAction":"NONE","instanceStatus":"RUNNING")", false},
+  }));
+  CAPTURE(fields);
+  const auto page = parse_instance_page(R"({"managedInstances":[{"name":"n",)" + fields + "}]}");
+  REQUIRE(page);
+  REQUIRE(page->items.size() == 1);
+  CHECK(page->items[0].is_queued() == is_queued);
+  if (is_queued) {
+    CHECK_FALSE(page->items[0].is_dead());
+    CHECK_FALSE(page->items[0].is_leaving());
+  }
+}
+
+TEST_CASE("wire: a VM of no group that is PENDING waits, one that is made does not", "[gce]") {
+  const auto [status, is_queued] = GENERATE(
+      table<std::string, bool>({{"PENDING", true}, {"PROVISIONING", false}, {"RUNNING", false}}));
+  const auto page =
+      parse_loose_instance_page(R"({"items":[{"name":"n","status":")" + status + R"("}]})");
+  REQUIRE(page);
+  CHECK(page->items.at(0).is_queued() == is_queued);
 }
 
 TEST_CASE("wire: reads a console", "[gce]") {

@@ -235,3 +235,25 @@ TEST_CASE("resume: where too many requests are active nobody is overtaken", "[re
   CHECK_FALSE(is_permanent(outcomes[0].error));
   CHECK(world.cloud.count("insert_request") == 1);
 }
+
+TEST_CASE("cancel_first: what cannot be cancelled keeps its nodes from being asked for twice",
+          "[resume]") {
+  World world;
+  world.wants(7, nodes("a", 2));
+  REQUIRE(world.resume().size() == 1);
+  const auto fleet = fetch_fleet(world.cloud, world.cfg, "hpc", nodes("a", 8));
+  Demand demand;
+  const Job wanted = job(8, nodes("a", 4), 4h);
+  demand.jobs.push_back({.job = wanted, .nodes = wanted.nodes});
+  demand.living = {wanted};
+  ResumePlan plan = plan_resume(world.cfg, "hpc", demand, fleet);
+  if (plan.cancels.empty()) {  // still being created
+    CHECK(plan.refusals.size() == 1);
+    return;
+  }
+  plan.cancels[0].group = {"nowhere"};
+  const auto outcomes = cancel_first(world.cloud, plan);
+  REQUIRE(outcomes.size() == 1);
+  CHECK_FALSE(outcomes[0].error);  // what is gone needs no cancelling
+  CHECK(plan.groups.size() == 1);
+}

@@ -13,6 +13,7 @@ using namespace flex::test;
 namespace {
 
 struct World {
+  Config settings = config({nodeset("a", nodes("a", 8))});
   FakeScheduler scheduler{};
   Demand demand{};
   ResumePlan plan{};
@@ -38,8 +39,9 @@ struct World {
 
   bool report() {
     const Log quiet{[](LogLevel, std::string_view) {}, LogLevel::Error};
-    return release_unwanted(scheduler, demand.unwanted, quiet) &&
-           apply_to_slurm(scheduler, {demand, plan, outcomes}, quiet);
+    const GiveBackTo slurm{.scheduler = scheduler, .config = settings, .log = quiet};
+    return release_unwanted(slurm, demand.unwanted) &&
+           apply_to_slurm(slurm, {demand, plan, outcomes});
   }
 };
 

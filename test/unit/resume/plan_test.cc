@@ -290,3 +290,77 @@ TEST_CASE("plan_resume: a queued entry that its request has left behind is waite
   CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 1));
   CHECK(plan.groups[0].requests[0].awaited.at({"hpc-a"}) == nodes("a", 1));
 }
+
+// ---- a job is asked for as a whole ----
+
+namespace {
+
+ResizeRequest waiting_request(JobId id, const std::vector<NodeName>& of, Seconds run) {
+  ResizeRequest made = request("j" + std::to_string(id) + "-x", RequestState::Accepted, of);
+  made.description = request_description(id, of);
+  made.run_duration = run;
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("plan_resume: the request of a job that is gone is given up for one that needs its nodes",
+          "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 8))});
+  FleetView fleet = empty_group("a");
+  GroupView& home = fleet[0].groups[{"hpc-a"}];
+  home.requests.push_back(waiting_request(7, nodes("a", 2), 4h + 15min));
+  for (const NodeName& node : nodes("a", 2)) home.instances.push_back(queued(node));
+  const Job wanted = job(8, nodes("a", 4), 4h);
+  Demand demand = for_job(wanted);
+
+  SECTION("it is cancelled, and one request is for all") {
+    demand.living = {wanted};
+    const auto plan = plan_resume(cfg, "hpc", demand, fleet);
+    REQUIRE(plan.cancels.size() == 1);
+    CHECK(plan.cancels[0].request.text == "j7-x");
+    REQUIRE(plan.groups.size() == 1);
+    REQUIRE(plan.groups[0].requests.size() == 1);
+    CHECK(plan.groups[0].requests[0].spec.nodes == nodes("a", 4));
+    CHECK(plan.groups[0].requests[0].awaited.size() == 1);
+  }
+  SECTION("not while its job lives and has the nodes, too") {
+    demand.living = {wanted, job(7, nodes("a", 2), 4h)};
+    const auto plan = plan_resume(cfg, "hpc", demand, fleet);
+    CHECK(plan.cancels.empty());
+    CHECK(plan.left_alone == nodes("a", 2));
+  }
+  SECTION("not where nobody knows the jobs") {
+    CHECK(plan_resume(cfg, "hpc", demand, fleet).cancels.empty());
+  }
+  SECTION("what cannot be cancelled now is left to the sweeper, as a whole") {
+    demand.living = {wanted};
+    home.requests[0].state = RequestState::Creating;
+    const auto plan = plan_resume(cfg, "hpc", demand, fleet);
+    CHECK(plan.cancels.empty());
+    CHECK(plan.groups.empty());
+    REQUIRE(plan.refusals.size() == 1);
+    CHECK(plan.refusals[0].error.kind == ErrorKind::Retry);
+  }
+  SECTION("exactly what is needed is inherited") {
+    const Job same = job(8, nodes("a", 2), 4h);
+    Demand heir = for_job(same);
+    heir.living = {same};
+    const auto plan = plan_resume(cfg, "hpc", heir, fleet);
+    CHECK(plan.cancels.empty());
+    CHECK(plan.groups.empty());
+    CHECK(plan.left_alone == nodes("a", 2));
+  }
+}
+
+TEST_CASE("rest_of_jobs: other nodes of the jobs, but not static or shared ones", "[resume]") {
+  Config cfg = config({nodeset("a", nodes("a", 8))});
+  cfg.places[{"a-5"}].is_static = true;
+  const Job wanted = job(8, nodes("a", 6), 4h);
+  Demand demand;
+  demand.jobs.push_back({.job = wanted, .nodes = {{"a-2"}, {"a-3"}}});
+  demand.living = {wanted, job(9, {{"a-4"}}, 4h)};
+  CHECK(rest_of_jobs(cfg, demand) == std::vector<NodeName>{{"a-0"}, {"a-1"}});
+  add_rest(demand, {{"a-1"}});
+  CHECK(demand.jobs[0].nodes == std::vector<NodeName>{{"a-1"}, {"a-2"}, {"a-3"}});
+}

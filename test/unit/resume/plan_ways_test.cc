@@ -67,6 +67,7 @@ TEST_CASE("plan: individual leaves alone what waits in the queue, and asks for w
   world.set().mode = Mode::Individual;
   GroupView& own = world.owned("hpc-a", GroupKind::Individual);
   own.instances = {queued({"a-0"}), running({"a-1"}), {.name = {"a-2"}}};
+  own.instances[0].status = GENERATE(InstanceStatus::None, InstanceStatus::Pending);
   world.wants(7, nodes("a", 3));
   const ResumePlan plan = world.plan();
   REQUIRE(plan.groups.size() == 1);
@@ -124,6 +125,19 @@ TEST_CASE("plan: bulk_insert leaves VMs alone and clears stopped ones") {
   CHECK(asked.bulk.nodes == nodes("a", 1, 1));
   CHECK(asked.dead.size() == 1);
   CHECK(asked.awaited.at({}) == nodes("a", 1, 1));
+}
+
+TEST_CASE("plan: bulk_insert leaves alone a VM that waits, and asks for the others") {
+  World world;
+  world.set().mode = Mode::BulkInsert;
+  GroupView& loose = world.fleet[0].groups[{}];
+  loose.group = loose_group("hpc", "a");
+  loose.instances = {queued({"a-1"})};
+  world.wants(7, nodes("a", 2));
+  const ResumePlan plan = world.plan();
+  REQUIRE(plan.groups.size() == 1);
+  CHECK(plan.groups[0].requests.at(0).bulk.nodes == nodes("a", 1));
+  CHECK(plan.left_alone == nodes("a", 1, 1));
 }
 
 TEST_CASE("plan: placement gives each group of a job its policy, and no more nodes than it holds") {

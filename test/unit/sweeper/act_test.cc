@@ -421,3 +421,48 @@ TEST_CASE("act: a reservation is deleted and made anew in this order; one that i
   // Neither nodes nor jobs need another look for that.
   CHECK(std::count(stage.slurm.calls.begin(), stage.slurm.calls.end(), "load_nodes") == 0);
 }
+
+TEST_CASE("act: a node that slurmctld is about to wake is powered down in a later round") {
+  constexpr std::uint32_t kWaking = kComing | NODE_STATE_POWERED_DOWN | NODE_STATE_POWER_UP;
+  Stage stage;
+  stage.scene.state("a-[0-1]", kComing);
+  stage.settle();
+  // keep_waiting's own POWER_UP, or an admin's, since the look.
+  stage.slurm.find_node("a-0")->state = kWaking;
+  const ActReport report = stage.carry_out(
+      {action(Rule::StaleRequest,
+              UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 2)})});
+  CHECK(report.again == 1);
+  CHECK(report.waking == nodes("a", 1));
+  REQUIRE(stage.slurm.updates.size() == 1);
+  CHECK(stage.slurm.updates[0].nodes == nodes("a", 1, 1));
+  CHECK(stage.has_logged("has not carried out its POWER_UP yet"));
+}
+
+TEST_CASE("act: what becomes of a job does not depend on the power flags of its nodes") {
+  constexpr std::uint32_t kWaking = kComingForJob | NODE_STATE_POWERED_DOWN | NODE_STATE_POWER_UP;
+  Stage stage;
+  stage.scene.waiting_job(7, "a-0");
+  stage.settle();
+  const std::vector<Action> hold{
+      action(Rule::ByHand, RequeueJob{.job = 7, .hold = true, .nodes = nodes("a", 1)})};
+  SECTION("a POWER_UP since the look") {
+    stage.slurm.find_node("a-0")->state = kWaking;
+    CHECK(stage.carry_out(hold).done == 1);
+    REQUIRE(stage.slurm.updates.size() == 1);
+    CHECK(stage.slurm.updates[0].what == "requeue_hold");
+  }
+  SECTION("but on the job: in another life it is left alone") {
+    ++stage.slurm.find_job(7)->restart_count;
+    CHECK(stage.carry_out(hold).again == 1);
+    CHECK(stage.slurm.updates.empty());
+  }
+  SECTION("a rule does not take the job from a node that has come up") {
+    stage.slurm.find_node("a-0")->state = kBusy;
+    CHECK(stage
+              .carry_out({action(Rule::ProvisionTimeout,
+                                 RequeueJob{.job = 7, .hold = true, .nodes = nodes("a", 1)})})
+              .again == 1);
+    CHECK(stage.slurm.updates.empty());
+  }
+}

@@ -43,6 +43,14 @@ TEST_CASE("leaks: a VM that nobody wants, after its grace and eight rounds") {
   CHECK(watch.looks(13).empty());
 }
 
+TEST_CASE("leaks: what waits goes with its request; what waits alone must be deleted") {
+  Watch watch;
+  watch.scene.owned().instances = {queued({"a-0"}), queued({"a-1"})};
+  CHECK(watch.looks(30).empty());
+  watch.scene.owned().group.kind = GroupKind::Individual;
+  CHECK(watch.looks(14) == Texts{"vm hpc-a/a-0", "vm hpc-a/a-1"});
+}
+
 TEST_CASE("leaks: Google has a quarter of an hour more to delete a VM") {
   Watch watch;
   watch.scene.owned().instances.push_back(deleting({"a-0"}));

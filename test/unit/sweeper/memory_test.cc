@@ -54,8 +54,10 @@ TEST_CASE("memory is written down and read again") {
   memory.raised[{"a-1"}] = {.attempts = 1, .refusals = 0, .next = at(8), .why = ""};
   memory.drains[{"a-2"}] = "fan";
   memory.armed[{"a-0"}] = at(4);
-  memory.lease_ends[{"a-0"}] = at(5);
-  memory.boot_failures["a"] = {.count = 2, .last = at(7)};
+  memory.lease_ends[{"a-0"}] = {.ends = at(5), .vm = "123"};
+  memory.boots[{"a-5"}] = {.jobs = {7, 8}, .vm = "125"};
+  memory.boot_failures["a"] = {
+      .count = 2, .last = at(7), .refused = {{"a-5"}}, .counted = {"123", "125"}};
   memory.stopped["b"] = {.why = "x", .drained = {{"b-0"}, {"b-1"}}, .is_clearing = true};
   memory.notes[7] = at(6);
   memory.warned[7] = {.ends = at(60), .restart_count = 2};

@@ -85,7 +85,7 @@ TEST_CASE("job_note: when it gives up, and what of its wishes cannot be") {
   Scene scene;
   scene.set().dws_flex.max_run_duration = std::chrono::hours{2};
   scene.waiting_job(7, "a-0").comment = "flex(run=3h,wait=30m,ontimeout=never)";
-  scene.asked(7, "a-0");
+  scene.asked(7, "a-0").run_duration = std::chrono::hours{2};
   scene.raw_round();
   CHECK(scene.comment(7) ==
         "flex: waiting for 1 VM in us-central1 since 07:59 (attempt 1), gives up at 08:29; asked "
@@ -134,7 +134,7 @@ TEST_CASE(
     "job_note: a capped job is told that as well, one between two attempts when the next is") {
   Scene scene;
   scene.waiting_job(7, "a-0", std::chrono::hours{24 * 8});
-  scene.asked(7, "a-0");
+  scene.asked(7, "a-0").run_duration = kMaxRunDuration;
   scene.waiting_job(8, "a-1");
   scene.asked(8, "a-1", RequestState::Failed).error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED",
                                                        .message = "no capacity"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "sweeper/node_extra.h"
+#include "lib/fleet/node_extra.h"
 #include "test/support/catch.h"
 #include "test/support/scene.h"
 

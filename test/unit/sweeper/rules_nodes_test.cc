@@ -264,6 +264,7 @@ TEST_CASE("keep_waiting: the longest ResumeTimeout of a node's partitions counts
   Partition partition;
   partition.nodes = nodes("a", 8);
   partition.resume_timeout = Seconds{10000};
+  partition.is_exclusive = true;  // else the node is fenced while it waits
   scene.shot.partitions.items.push_back(partition);
   scene.round();
   scene.waiting_job(7, "a-0");
@@ -432,6 +433,65 @@ TEST_CASE("boot_timeout: a VM that never starts has twice the time") {
   CHECK(scene.round() == Texts{"boot_timeout delete_instances a-0 @hpc-a"});
 }
 
+TEST_CASE("boot_timeout: a member that waits is no VM, whatever Google says of it") {
+  Scene scene;
+  scene.set().boot_timeout = Seconds{60};
+  scene.waiting_job(7, "a-[0-3]");
+  scene.asked(7, "a-[0-3]");
+  for (Instance& entry : scene.owned().instances) entry.status = InstanceStatus::Pending;
+  CHECK(scene.rounds(40).empty());
+  CHECK(scene.memory.boot_failures.empty());
+  // Once they are made, they have their time.
+  for (Instance& entry : scene.owned().instances) entry.status = InstanceStatus::Provisioning;
+  scene.rounds(10);
+  CHECK(scene.memory.boot_failures.at("a").count == 1);
+}
+
+TEST_CASE("keep_waiting: PENDING members are waited for") {
+  Scene scene;
+  scene.shot.settings.resume_timeout = Seconds{100};
+  scene.waiting_job(7, "a-[0-1]");
+  scene.asked(7, "a-[0-1]");
+  for (Instance& entry : scene.owned().instances) entry.status = InstanceStatus::Pending;
+  CHECK(scene.rounds(3).empty());
+  CHECK(scene.round() == Texts{"keep_waiting POWER_UP a-[0-1]"});
+}
+
+TEST_CASE("orphan_instance: one that waited while its node was off is not from before its boot") {
+  Scene scene;
+  scene.set().mode = Mode::Individual;
+  SweptGroup& home = scene.owned();
+  home.group.kind = GroupKind::Individual;
+  home.instances = {queued({"a-1"})};
+  home.instances[0].id = "71";
+  CHECK(scene.rounds(2).empty());
+  scene.waiting_job(7, "a-1");
+  CHECK(scene.rounds(3, Seconds{100}).empty());
+  home.instances[0].status = InstanceStatus::Staging;
+  CHECK(scene.round().empty());
+}
+
+TEST_CASE("bulk_insert: a VM of no group that is PENDING is asked for, not booting") {
+  Scene scene;
+  scene.set().mode = Mode::BulkInsert;
+  scene.set().boot_timeout = Seconds{60};
+  scene.waiting_job(7, "a-0");
+  SweptGroup& loose = scene.owned("");
+  loose.group.kind = GroupKind::Loose;
+  loose.instances = {queued({"a-0"})};
+  loose.instances[0].status = InstanceStatus::Pending;
+  loose.instances[0].url = "https://compute/zones/us-central1-a/instances/a-0";
+  CHECK(scene.rounds(20).empty());
+  // The job is gone: the node goes back, and then the VM.
+  scene.end_job(7);
+  scene.state("a-0", kComing);
+  scene.rounds(2);
+  CHECK(scene.round(Seconds{180}) == Texts{"stale_request POWER_DOWN_FORCE a-0"});
+  scene.state("a-0", kOff);
+  scene.rounds(2);
+  CHECK(scene.round(Seconds{180}) == Texts{"orphan_instance delete_instances a-0"});
+}
+
 TEST_CASE("boot_timeout: VMs of one wave are one failure, and without a deletion there is none") {
   Scene scene;
   scene.set().boot_timeout = Seconds{60};
@@ -479,5 +539,24 @@ TEST_CASE(
   const auto actions = decide_blindly(scene.settings, scene.shot, scene.memory).actions;
   REQUIRE(actions.size() == 1);
   CHECK(actions[0].rule == Rule::KeepWaiting);
+  // The one that waits for its request, and the one of which nothing was known but that it waits.
+  CHECK(nodes_of(actions[0]) == std::vector<NodeName>{{"a-0"}, {"a-2"}});
+}
+
+TEST_CASE("keep_waiting: a node that began while its nodeset could not be seen is kept, too") {
+  Scene scene;
+  scene.shot.settings.resume_timeout = Seconds{100};
+  scene.round();
+  scene.shot.seen_once.insert("a");
+  scene.shot.unseen.emplace("a", Error{ErrorKind::Retry, "503"});
+  scene.waiting_job(7, "a-0").start_time = scene.shot.now;
+  scene.shot.now += Seconds{50};
+  // A round that saw only other nodesets says nothing of this one's nodes.
+  scene.memory.last_round = scene.shot.now;
+  CHECK(decide_blindly(scene.settings, scene.shot, scene.memory).actions.empty());
+  scene.shot.now += Seconds{30};
+  scene.memory.last_round = scene.shot.now;
+  const auto actions = decide_blindly(scene.settings, scene.shot, scene.memory).actions;
+  REQUIRE(actions.size() == 1);
   CHECK(nodes_of(actions[0]) == nodes("a", 1));
 }

@@ -90,7 +90,7 @@ TEST_CASE("failed_request: the attempt's number goes on though the first failed 
   scene.waiting_job(7, "a-0");
   ResizeRequest& failed = scene.asked(7, "a-0", RequestState::Failed);
   failed.error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
-  failed.description = request_description(7, nodes("a", 1), {.attempt = 2});
+  failed.description = request_description(7, nodes("a", 1), {.attempt = 2, .failures = 1});
   CHECK(scene.rounds(8).empty());
   CHECK(scene.round() == Texts{"failed_request ask a-0 job=7"});
   const auto& ask = std::get<AskForNodes>(scene.actions.front().what);
@@ -102,7 +102,7 @@ TEST_CASE("failed_request: after the limit the job is given back") {
   scene.waiting_job(7, "a-0");
   ResizeRequest& failed = scene.asked(7, "a-0", RequestState::Failed);
   failed.error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
-  failed.description = request_description(7, nodes("a", 1), {.attempt = 3});
+  failed.description = request_description(7, nodes("a", 1), {.attempt = 3, .failures = 2});
   CHECK(scene.round() == Texts{"failed_request give_job_back a-0 job=7",
                                "failed_request delete_request @hpc-a/j7-x"});
   CHECK_THAT(std::get<GiveJobBack>(scene.actions.front().what).error.what,
@@ -160,7 +160,7 @@ TEST_CASE("failed_request: a static node is tried for ever") {
   scene.make_static("a-0");
   scene.state("a-0", kComing);
   ResizeRequest& failed = scene.asked(0, "a-0", RequestState::Failed);
-  failed.description = request_description(0, nodes("a", 1), {.attempt = 40});
+  failed.description = request_description(0, nodes("a", 1), {.attempt = 40, .failures = 39});
   failed.error = {.code = "ZONE_RESOURCE_POOL_EXHAUSTED", .message = "no capacity"};
   CHECK(scene.rounds(120).empty());
   CHECK(scene.round() == Texts{"failed_request ask a-0"});

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One request for all that a job lacks, long enough for all jobs on its nodes; jobs that have only
+// a part of their VMs.
+#include "test/support/catch.h"
+#include "test/support/scene.h"
+
+#include <chrono>
+
+using namespace flex;
+using namespace flex::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const AskForNodes* ask_in(const Scene& scene) {
+  for (const Action& action : scene.actions) {
+    if (const auto* ask = std::get_if<AskForNodes>(&action.what)) return ask;
+  }
+  return nullptr;
+}
+
+/// A job that waits, in a partition whose nodes jobs may share.
+void share(Scene& scene) {
+  Partition partition;
+  partition.name = "shared";
+  partition.nodes = scene.set().nodes;
+  scene.shot.partitions.items.push_back(partition);
+}
+
+/// What the rules do about jobs and requests: without the reservations.
+Texts quiet(Texts texts) {
+  std::erase_if(texts, [](const std::string& text) { return text.starts_with("lease_end "); });
+  return texts;
+}
+
+/// VMs that have come for the job now, and have all the time to boot.
+void came(Scene& scene, const std::string& hostlist, Seconds run) {
+  scene.set().boot_timeout = 7h;
+  scene.vms(hostlist);
+  for (const NodeName& name : names_in(hostlist))
+    scene.entry(name.text).terminates = scene.shot.now + run;
+}
+
+}  // namespace
+
+// ---- one request for a job ----
+
+TEST_CASE("stale_request: a part of what another job needs is not inherited") {
+  Scene scene;
+  scene.waiting_job(8, "a-[0-3]");
+  scene.asked(7, "a-[0-1]");
+  CHECK(scene.round().empty());
+  CHECK(scene.round() == Texts{"stale_request cancel_request a-[0-1] @hpc-a/j7-x job=7"});
+}
+
+TEST_CASE("stale_request: exactly what another job needs is inherited") {
+  Scene scene;
+  scene.waiting_job(8, "a-[0-1]");
+  scene.asked(7, "a-[0-1]");
+  CHECK(scene.rounds(4).empty());
+}
+
+TEST_CASE("stale_request: what lives too short for the job on its nodes is not inherited") {
+  Scene scene;
+  scene.waiting_job(8, "a-[0-1]", 2h);
+  scene.asked(7, "a-[0-1]");
+  CHECK(scene.rounds(2) == Texts{"stale_request cancel_request a-[0-1] @hpc-a/j7-x job=7"});
+}
+
+TEST_CASE("stale_request: two jobs do not share the request of one that is gone") {
+  Scene scene;
+  scene.waiting_job(8, "a-[0-1]");
+  scene.waiting_job(9, "a-[2-3]");
+  scene.asked(7, "a-[0-3]");
+  CHECK(scene.rounds(2) == Texts{"stale_request cancel_request a-[0-3] @hpc-a/j7-x job=7"});
+}
+
+TEST_CASE("stale_request: a request that lacks a node of its own job is made anew") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-2]");
+  came(scene, "a-0", 75min);
+  scene.asked(7, "a-1");
+  CHECK(quiet(scene.rounds(2)) == Texts{"stale_request cancel_request a-1 @hpc-a/j7-x job=7"});
+  scene.owned().requests.clear();
+  std::erase_if(scene.owned().instances, [](const Instance& one) { return one.is_queued(); });
+  scene.rounds(2);
+  const AskForNodes* ask = ask_in(scene);
+  REQUIRE(ask != nullptr);
+  REQUIRE(ask->plan.groups.size() == 1);
+  REQUIRE(ask->plan.groups[0].requests.size() == 1);
+  CHECK(ask->plan.groups[0].requests[0].spec.nodes == names_in("a-[1-2]"));
+}
+
+TEST_CASE("stale_request: what has a VM, is static or another job's needs no place in it") {
+  Scene scene;
+  scene.make_static("a-7");
+  scene.waiting_job(7, "a-[0-2],a-7");
+  came(scene, "a-0", 75min);
+  scene.asked(7, "a-1");
+  scene.shot.jobs.items.push_back(job(8, names_in("a-2"), 1h));
+  scene.asked(8, "a-2");
+  scene.asked(0, "a-7").run_duration = 168h;
+  CHECK(quiet(scene.rounds(3)).empty());
+}
+
+TEST_CASE("stale_request: a static node's request is judged by itself, whoever it was made for") {
+  Scene scene;
+  scene.settings.places.at({"a-0"}).is_static = true;
+  scene.waiting_job(7, "a-[0-1]");
+  scene.asked(7, "a-0");
+  ResizeRequest second = scene.asked(7, "a-1");
+  second.name.text += "2";
+  CHECK(quiet(scene.rounds(4)).empty());
+}
+
+TEST_CASE("stale_request: of two jobs on a node the first asks for it, the other's may lack it") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  scene.waiting_job(8, "a-[1-2]");
+  scene.asked(8, "a-2");
+  // Job 7 has not asked yet: job 8's request is right without the node that they share.
+  CHECK(quiet(scene.round()).empty());
+  const Texts asked = quiet(scene.round());
+  CHECK(asked == Texts{"unrequested_node ask a-[0-1] job=7"});
+}
+
+TEST_CASE("stale_request: one that is being served is left alone") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-3]");
+  scene.asked(7, "a-[0-3]", RequestState::Provisioning);
+  came(scene, "a-[0-1]", 75min);
+  CHECK(quiet(scene.rounds(4)).empty());
+}
+
+TEST_CASE("unrequested_node: not while a part of the job is in a request that goes first") {
+  Scene scene;
+  scene.waiting_job(8, "a-[0-3]");
+  scene.asked(7, "a-[0-1]", RequestState::Creating);
+  CHECK(quiet(scene.rounds(4)).empty());
+  CHECK(ask_in(scene) == nullptr);
+  scene.no_vms();
+  scene.owned().requests.clear();
+  scene.rounds(2);
+  const AskForNodes* ask = ask_in(scene);
+  REQUIRE(ask != nullptr);
+  CHECK(ask->plan.groups[0].requests[0].spec.nodes == names_in("a-[0-3]"));
+}
+
+TEST_CASE("unrequested_node: waits for nodes of the job that slurmctld has yet to wake") {
+  Scene scene;
+  scene.waiting_job(8, "a-[0-3]");
+  scene.state("a-3", NODE_STATE_ALLOCATED | NODE_STATE_CLOUD | NODE_STATE_POWERED_DOWN);
+  CHECK(quiet(scene.rounds(3)).empty());
+  scene.state("a-3", kComingForJob);
+  CHECK(quiet(scene.rounds(2)) == Texts{"unrequested_node ask a-[0-3] job=8"});
+}
+
+// ---- long enough ----
+
+TEST_CASE("resubmit: a request that is too short for its job now is renewed, and that is told") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]", 10h);
+  scene.asked(7, "a-[0-1]");
+  const Texts texts = scene.round();
+  CHECK(texts == Texts{"resubmit comment job=7", "resubmit ask a-[0-1] job=7"});
+  CHECK(scene.comment(7).find("10:15:00 instead of 01:15:00") != std::string::npos);
+  const AskForNodes* ask = ask_in(scene);
+  REQUIRE(ask != nullptr);
+  CHECK(ask->plan.groups[0].spec.name.text == "hpc-a-r");
+  CHECK(ask->plan.groups[0].requests[0].spec.run_duration == 10h + 15min);
+  CHECK(ask->plan.groups[0].requests[0].way.renewed == 1);
+  // Told once.
+  CHECK(quiet(scene.round()) == Texts{"resubmit ask a-[0-1] job=7"});
+}
+
+TEST_CASE("resubmit: not for a lowered limit, nor beyond what the nodeset allows") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]", 10min);
+  scene.asked(7, "a-[0-1]");
+  CHECK(quiet(scene.rounds(3)).empty());
+  scene.shot.jobs.items[0].time_limit = 10h;
+  scene.set().dws_flex.max_run_duration = 75min;
+  CHECK(quiet(scene.rounds(3)).empty());
+}
+
+TEST_CASE("resubmit: a request is long enough for all jobs on its nodes, and stays one") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  scene.asked(7, "a-[0-1]");
+  CHECK(quiet(scene.rounds(2)).empty());
+  scene.shot.jobs.items.push_back(job(8, names_in("a-1"), 10h));
+  scene.round();
+  const AskForNodes* ask = ask_in(scene);
+  REQUIRE(ask != nullptr);
+  REQUIRE(ask->plan.groups.size() == 1);
+  REQUIRE(ask->plan.groups[0].requests.size() == 1);
+  CHECK(ask->plan.groups[0].requests[0].spec.nodes == names_in("a-[0-1]"));
+  CHECK(ask->plan.groups[0].requests[0].spec.run_duration == 10h + 15min);
+  CHECK(ask->plan.groups[0].requests[0].job == 7);
+}
+
+TEST_CASE("lease_end: shared nodes that wait for a VM are fenced, in steps") {
+  Scene scene;
+  share(scene);
+  scene.waiting_job(7, "a-0");
+  scene.asked(7, "a-0");
+  int changes = 0;
+  // Half an hour, round by round.
+  for (int i = 0; i < 120; ++i) {
+    for (const Action& action : scene.raw_round()) {
+      const auto* set = std::get_if<SetReservation>(&action.what);
+      if (set == nullptr) continue;
+      ++changes;
+      // A job as long as the one that waits still fits.
+      CHECK(set->reservation.start >= scene.shot.now + 1h);
+      CHECK(set->reservation.start <= scene.shot.now + 75min);
+      CHECK(set->reservation.nodes == names_in("a-0"));
+      scene.shot.reservations.items = {set->reservation};
+    }
+  }
+  CHECK(changes >= 2);
+  CHECK(changes <= 3);
+}
+
+TEST_CASE("lease_end: nodes of an exclusive partition that wait for a VM need no fence") {
+  Scene scene;
+  share(scene);
+  scene.shot.partitions.items[0].is_exclusive = true;
+  scene.waiting_job(7, "a-0");
+  scene.asked(7, "a-0");
+  CHECK(scene.rounds(3).empty());
+}
+
+// ---- a part of the VMs ----
+
+TEST_CASE("incomplete_job: after incomplete_timeout all VMs go back, and the job stays") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-3]");
+  came(scene, "a-[0-2]", 75min);
+  scene.asked(7, "a-3");
+  CHECK(quiet(scene.rounds(40)).empty());
+  CHECK(quiet(scene.round()) == Texts{"incomplete_job cancel_request a-3 @hpc-a/j7-x job=7"});
+  // Nothing goes before it is certain that the request was not served.
+  scene.owned().requests.clear();
+  CHECK(quiet(scene.round()) ==
+        Texts{"incomplete_job comment job=7", "incomplete_job delete_instances a-[0-2] @hpc-a"});
+  CHECK(scene.comment(7).find("only 3 of 4 VMs came within incomplete_timeout 00:10:00") !=
+        std::string::npos);
+}
+
+TEST_CASE("incomplete_job: a job with nodes that have registered is requeued") {
+  Scene scene;
+  Job& waiting = scene.waiting_job(7, "a-[0-3]");
+  waiting.is_batch = waiting.may_requeue = true;
+  came(scene, "a-[0-2]", 75min);
+  scene.state("a-1", kBusy);
+  scene.asked(7, "a-3");
+  CHECK(quiet(scene.rounds(40)).empty());
+  CHECK(quiet(scene.round()) == Texts{"incomplete_job cancel_request a-3 @hpc-a/j7-x job=7"});
+  scene.owned().requests.clear();
+  CHECK(quiet(scene.round()) == Texts{"incomplete_job comment job=7",
+                                      "incomplete_job requeue a-[0-3] job=7",
+                                      "incomplete_job POWER_DOWN_FORCE a-[0-3]"});
+}
+
+TEST_CASE("incomplete_job: what cannot be requeued keeps its registered nodes") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-3]").may_requeue = false;
+  came(scene, "a-[0-2]", 75min);
+  scene.state("a-1", kBusy);
+  scene.asked(7, "a-3");
+  CHECK(quiet(scene.rounds(45)).empty());
+}
+
+TEST_CASE("incomplete_job: not with a limit of 0, nor where VMs come one by one") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-3]");
+  came(scene, "a-[0-2]", 75min);
+  scene.asked(7, "a-3");
+  scene.set().incomplete_timeout = 0s;
+  CHECK(quiet(scene.rounds(60)).empty());
+  scene.set().incomplete_timeout = 10min;
+  scene.set().mode = Mode::Individual;
+  CHECK(quiet(scene.rounds(60)).empty());
+}
+
+TEST_CASE("incomplete_job: VMs that end before the job's time limit go at once") {
+  Scene scene;
+  scene.waiting_job(8, "a-[0-3]", 10h).start_time = scene.shot.now;
+  came(scene, "a-[0-1]", 20min);
+  scene.asked(8, "a-[2-3]").run_duration = 10h + 15min;
+  CHECK(quiet(scene.round()).empty());
+  CHECK(quiet(scene.round()) == Texts{"incomplete_job cancel_request a-[2-3] @hpc-a/j8-x job=8"});
+  scene.owned().requests.clear();
+  CHECK(quiet(scene.round()) ==
+        Texts{"incomplete_job comment job=8", "incomplete_job delete_instances a-[0-1] @hpc-a"});
+}
+
+TEST_CASE("incomplete_job: a VM that was made for the job is long enough, however slow it boots") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]").start_time = scene.shot.now;
+  came(scene, "a-[0-1]", 75min);
+  scene.set().boot_timeout = 7h;
+  CHECK(quiet(scene.rounds(200)).empty());
+}
+
+TEST_CASE("incomplete_job: VMs of a shorter job that is gone are replaced before they register") {
+  Scene scene;
+  scene.waiting_job(8, "a-[0-1]", 10h).start_time = scene.shot.now;
+  came(scene, "a-[0-1]", 20min);
+  CHECK(quiet(scene.round()).empty());
+  CHECK(quiet(scene.round()) ==
+        Texts{"incomplete_job comment job=8", "incomplete_job delete_instances a-[0-1] @hpc-a"});
+  // A raised time limit does not cost a job the VMs that came for it.
+  scene.asked(8, "a-[0-1]", RequestState::Succeeded);
+  CHECK(quiet(scene.rounds(3)).empty());
+}
