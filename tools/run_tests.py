@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs the test suites one after the other, shows what is going on, and ends with 'N passed, N failed'."""
+"""Runs the test suites one after the other, shows what is going on, and ends with 'N passed, N failed'.
+
+A failed test is a failed run. One exception: a cluster test program whose only failures are the harness's own time-outs is run once
+more, alone; what passes then is counted as flaky, and from MOST_FLAKY on the run fails.
+"""
 import argparse
 import json
 import os
@@ -11,6 +15,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = ("unit", "functional", "packaging", "cluster")
@@ -63,6 +68,28 @@ def count(output, code):
     return (1, 0, 0) if code == 0 else (0, 1, 0)
 
 
+# pytest's line for a test in which the harness waited in vain: a busy machine may be the cause.
+TIMED_OUT = re.compile(r"^FAILED \S+ - (?:harness\.slurm\.)?Timeout: waited ")
+MOST_FLAKY = 3
+
+
+def only_timed_out(output):
+    """How many tests failed, if the harness's own time-out was the cause of every failure; else 0."""
+    lines = re.findall(r"^(?:FAILED|ERROR) .+", output, re.M)
+    return len(lines) if lines and all(TIMED_OUT.match(line) for line in lines) else 0
+
+
+DURATION = re.compile(r"^([\d.]+)s (?:call|setup|teardown) +(?:\S*/)?(\S+\.py::\S+)", re.M)
+
+
+def durations(output):
+    """Seconds of each pytest test, its setup and teardown included."""
+    found = {}
+    for seconds, test in DURATION.findall(output):
+        found[test] = found.get(test, 0.0) + float(seconds)
+    return found
+
+
 # What names a failure in the output of pytest, of our scripts, and of Catch2 (its place, and what it did not find true).
 FAILURE = re.compile(r"^(?:FAILED|ERROR|FAIL|not ok) .+|^\S+:\d+: FAILED:.*|^Fatal Python error.*|^.*(?:Sanitizer:|killed after).*", re.M)
 
@@ -107,6 +134,14 @@ class Progress:
             self.left.remove(name)
             self.times[name] = round(seconds, 1)
             self.file.write_text(json.dumps(self.times, indent=1))
+
+
+class Outcome(NamedTuple):
+    """Of one test program."""
+    counts: tuple    # passed, failed, skipped
+    failures: list   # a line each
+    timed_out: int   # failed tests, if all of them are the harness's own time-outs
+    times: dict      # test to seconds
 
 
 def clock(seconds):
@@ -154,7 +189,13 @@ def run(build, name, cmd, env, timeout, mark):
         closing = [line for line in lines if line.strip() and not line.startswith("===")]
         if closing:
             print("    " + closing[-1], end="", flush=True)
-    return counts, failures(name, output) if counts[1] else []
+    return Outcome(counts, failures(name, output) if counts[1] else [], only_timed_out(output), durations(output))
+
+
+def print_slowest(times, most=15):
+    slowest = sorted(times.items(), key=lambda item: -item[1])[:most]
+    if slowest:
+        print("\n".join(["slowest tests:"] + [f"  {seconds:7.1f} s  {test}" for test, seconds in slowest]))
 
 
 def main():
@@ -168,7 +209,7 @@ def main():
     build = args.build if args.build.is_absolute() else ROOT / args.build
     wanted = chosen(list(meson_tests(build)), args.suite, args.test)
     total = [0, 0, 0]
-    failed, twice = [], []
+    failed, twice, flaky, times = [], [], 0, {}
     started = time.monotonic()
     progress = Progress(build, [test for suite in SUITES for test in wanted if test[1] == suite])
     for suite in SUITES:
@@ -195,20 +236,25 @@ def main():
         finally:
             pool.shutdown(cancel_futures=True)
         for test in order:
-            counts, what = results[test[0]]
-            if what and jobs > 1:
-                # A real Slurm beside others may be late for what a test waits for; alone it may not. Told at the end.
-                print(f"{test[0]} failed beside others: once more, alone", flush=True)
-                twice += what
-                counts, what = run_one(test, again=True)
-            total = [a + b for a, b in zip(total, counts)]
-            failed += what
+            outcome = results[test[0]]
+            times.update(outcome.times)
+            if outcome.timed_out and jobs > 1:
+                print(f"{test[0]}: the harness waited in vain beside other tests: once more, alone", flush=True)
+                timed_out, first = outcome.timed_out, outcome.failures
+                outcome = run_one(test, again=True)
+                if not outcome.failures:
+                    flaky += timed_out
+                    twice += first
+            total = [a + b for a, b in zip(total, outcome.counts)]
+            failed += outcome.failures
+    print_slowest(times)
     if twice:
-        print("\n".join(["what failed beside other tests, and was tried once more, alone:"] + twice))
+        print("\n".join(["what was late beside other tests, and passed alone:"] + twice))
     print("\n".join(["what failed:"] + failed) if failed else "nothing failed")
     print(f"in {time.monotonic() - started:.0f} s")
+    print(f"flaky: {flaky}" + (f", and {MOST_FLAKY} are too many" if flaky >= MOST_FLAKY else ""))
     print(f"{total[0]} passed, {total[1]} failed" + (f", {total[2]} skipped" if total[2] else ""))
-    return 1 if total[1] or not total[0] else 0
+    return 1 if total[1] or not total[0] or flaky >= MOST_FLAKY else 0
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ NODESETS = [
 class Site:
     def __init__(self, build):
         self.emulator = Emulator(build / "emulator" / "flex-gce-emulator", capacity={f"{REGION}-c": 0})
-        self.cluster = Cluster(NODESETS, build=build, emulator=self.emulator, sweeper=True, name="boots",
+        self.cluster = Cluster(NODESETS, build=build, emulator=self.emulator, sweeper=True, name="boots", quick_tick=False,
                                slurm_extra=["SlurmdTimeout=15"],
                                flex_extra={"sweeper": {"empty_mig_grace": f"{GRACE}s"}})
 
