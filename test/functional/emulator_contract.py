@@ -70,11 +70,7 @@ READS = [
 
 
 def tests(program, root):
-    path = os.path.join(root, '..', 'shared', 'gce-contract.json')
-    if not os.path.exists(path):
-        print('SKIP the contract is not here: %s' % path)
-        return []
-    with open(path, encoding='utf-8') as file:
+    with open(os.path.join(root, 'test', 'data', 'gce', 'contract.json'), encoding='utf-8') as file:
         contract = json.load(file)
 
     def shapes_are_the_contracts():
