@@ -15,7 +15,7 @@ all: build
 
 help:
 	@echo "make demo     a private Slurm and a local Compute Engine: watch one job from sbatch to clean-up"
-	@echo "make test     all tests, on a real slurmctld"
+	@echo "make test     all tests, on a real slurmctld; T=name: a test program, or the tests with that in their names"
 	@echo "make check    format, clang-tidy, sanitizers, a minute of fuzzing for each parser"
 	@echo "make test-slurm-versions  the build, tests and demo on Slurm 24.11 and 26.05, in chroots; SUITES=, TESTS="
 	@echo "make deb      Debian packages in build-deb/, for this machine's Slurm"
@@ -46,7 +46,7 @@ demo: setup $(BUILD)/build.ninja
 
 test: build
 	@tools/setup.sh test
-	@python3 tools/run_tests.py --build $(BUILD)
+	@python3 tools/run_tests.py --build $(BUILD) $(if $(T),--match '$(T)')
 
 # Each Slurm in a bare Debian of its own; needs root or sudo. CHROOTS= is where they are kept, MIRROR= where they come from.
 test-slurm-versions:

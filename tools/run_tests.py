@@ -40,6 +40,24 @@ def chosen(tests, suites, names):
     return [test for test in tests if test[1] in suites or test[0] in names]
 
 
+def matching(tests, word):
+    """The programs of that name; else those that have tests with the word in their names, and only these tests."""
+    named = [test for test in tests if test[0] == word]
+    if named:
+        return named
+    found = []
+    for name, suite, cmd, env, timeout in tests:
+        if any(word in line for path in cmd if path.endswith(".py") for line in test_lines(path)):
+            found.append((name, suite, [*cmd, "-k", word] if suite == "cluster" else cmd, env, timeout))
+        elif suite == "unit" and word in subprocess.run([*cmd, "--list-tests"], capture_output=True, text=True, check=False).stdout:
+            found.append((name, suite, [*cmd, f"*{word}*"], env, timeout))
+    return found or sys.exit(f"run_tests: neither a test program nor a test has {word} in its name")
+
+
+def test_lines(path):
+    return re.findall(r"^\s*def test_\w+", Path(path).read_text(encoding="utf-8"), re.M)
+
+
 COUNTS = [
     # Catch2 v2 and v3, all well / with failures; the plain line of our scripts; pytest.
     (re.compile(r"All tests passed \(.* in (\d+) test cases?\)"), lambda m: (int(m[1]), 0, 0)),
@@ -203,11 +221,13 @@ def main():
     parser.add_argument("--build", default="build", type=Path)
     parser.add_argument("--suite", action="append", default=[], help="unit, functional, packaging, cluster (default: all)")
     parser.add_argument("--test", action="append", default=[], help="a test by its name, also beside --suite")
+    parser.add_argument("--match", help="a test program, or only the tests that have this in their names")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
                         help="cluster tests side by side (default: as many as there are cores)")
     args = parser.parse_args()
     build = args.build if args.build.is_absolute() else ROOT / args.build
-    wanted = chosen(list(meson_tests(build)), args.suite, args.test)
+    tests = list(meson_tests(build))
+    wanted = matching(tests, args.match) if args.match else chosen(tests, args.suite, args.test)
     total = [0, 0, 0]
     failed, twice, flaky, times = [], [], 0, {}
     started = time.monotonic()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The harness alone: a private Slurm comes up, runs jobs on many nodes and leaves nothing behind."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,6 +44,12 @@ def test_a_sandbox_ends_its_processes_and_removes_its_files_on(number):
         time.sleep(0.05)
     assert not procs.find(directory)
     assert not os.path.exists(directory)
+
+
+def test_every_file_of_tests_is_run():
+    listed = set(re.findall(r"'(test_\w+)'", (HERE / "meson.build").read_text(encoding="utf-8")))
+    there = {path.stem for path in HERE.glob("test_*.py")}
+    assert there == listed, f"to be listed in meson.build: {sorted(there - listed)}; not there: {sorted(listed - there)}"
 
 
 @pytest.fixture
