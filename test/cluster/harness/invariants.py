@@ -20,6 +20,7 @@ NAMES = ("no_idle_vm", "lease_covers", "one_request", "wanted_request", "drain_k
 # The machine may be busy, and slurmctld is looked at twice a second.
 SLACK = 25.0
 BLINK = 3.0
+# The sweeper needs two looks at a VM to know when it ends, and that it is another job's.
 TWO_LOOKS = 5.0
 MOST_NODES = 1000
 # Rounds by hand after which nobody may say that there was no time.
@@ -199,13 +200,25 @@ def _shortfall(record, run, vm, margin):
     return run.started + run.limit - ends
 
 
-def _was_told(record, run):
-    """Before it began: what comes later comes too late to do without. Whoever raises the limit of a job whose comment
-    says when its VMs end knows it, too."""
-    looks = [look for begin, _, look in record.job_looks[run.job] if begin <= run.started]
-    return any(TOLD.search(look["admin_comment"] or "") for look in looks) or any(
-        "flex: VMs end " in (look["admin_comment"] or "") and look["limit"] is not None and look["limit"] < run.limit
-        for look in looks)
+def _able(record):
+    """When somebody could have told a job's author. Where there is no sweeper at all, flex-resume must have."""
+    found = working(record)
+    return found or subtract([(record.began, record.ended)], [*record.down["slurmctld"], *record.down["emulator"]])
+
+
+def _was_told(record, run, vm):
+    """Before it began: what comes later comes too late to do without. Only if it began as soon as the VM was there, or its
+    limit was raised, the sweeper has had no time, and tells it soon after."""
+    # Raised before its VM was there, it should have had another VM.
+    known = max([vm.made] + [at for at, job in record.limits if job == run.job and at <= run.started])
+    told = min((begin for begin, _, look in record.job_looks[run.job] if TOLD.search(look["admin_comment"] or "")
+                and (begin <= run.started or begin <= run.ended)), default=NEVER)
+    if told <= run.started:
+        return True
+    able = _able(record)
+    if length(overlap((known, run.started), able)) >= TWO_LOOKS:
+        return False
+    return length(overlap((known, min(told, run.ended, record.ended)), able)) <= TWO_LOOKS + SLACK
 
 
 def lease_covers(record):
@@ -218,12 +231,9 @@ def lease_covers(record):
                 facts = record.nodesets.get(record.nodeset_of.get(node, ""))
                 if vm is None or facts is None:
                     continue
-                # The sweeper needs two looks at a VM to know when it ends, and that it is another job's.
-                if run.started - vm.made < TWO_LOOKS:
-                    continue
-                if (lack := _shortfall(record, run, vm, facts["margin"])) > BLINK:
+                if (lack := _shortfall(record, run, vm, facts["margin"])) > BLINK and not _was_told(record, run, vm):
                     short.append((node, vm, lack))
-            if not short or _was_told(record, run):
+            if not short:
                 continue
             node, vm, lack = max(short, key=lambda item: item[2])
             found.append(Violation(
