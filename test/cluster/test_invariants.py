@@ -273,6 +273,16 @@ def test_a_job_on_the_nodes_of_requests_before_it_is_split():
     assert story() == [], "nothing has been asked for yet"
 
 
+def test_a_shared_node_that_another_job_has_asked_for_is_not_asked_for_again():
+    def story(first_ends):
+        told = Story().job(1, (5, "configuring", ["n-0"], 600), (first_ends, "finished", ["n-0"], 600))
+        told.job(2, (10, "configuring", ["n-0", "n-1"], 600), (399, "finished", ["n-0", "n-1"], 600))
+        return told.request("j1-a", ["n-0"], 6).request("j2-a", ["n-1"], 12).broken()
+    assert story(398) == []
+    assert story(9) == ["one_request"], "that job is gone"
+    assert story(200) == ["one_request"], "and from then on it counts"
+
+
 def test_a_job_that_has_some_vms_asks_for_the_others():
     nodes = ["n-0", "n-1"]
     def story(until):

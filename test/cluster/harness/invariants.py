@@ -260,6 +260,13 @@ def _nodes_of(record, number, nodeset, begin, end):
     return frozenset(node for node in seen or () if record.nodeset_of.get(node) == nodeset)
 
 
+def _is_anothers(record, node, number, at):
+    """Another job, which shares the node, has asked for it."""
+    here = {job for begin, end, job in record.held(node) if begin - BLINK <= at <= end and job != number}
+    return any(request.job in here and node in request.nodes and request.made <= at <= request.ended
+               for request in record.requests)
+
+
 def one_request(record):
     """Each request has all nodes of its job that have no VM; one that has not is gone at once."""
     found = []
@@ -268,7 +275,8 @@ def one_request(record):
         if not request.job or request.name in record.by_hand or end - request.made < SLACK and request.state != "SUCCEEDED":
             continue
         nodes = _nodes_of(record, request.job, request.nodeset, request.made - 1, request.made + 1)
-        missing = {node for node in nodes if record.vm_at(node, request.made) is None}
+        missing = {node for node in nodes if record.vm_at(node, request.made) is None
+                   and (node in request.nodes or not _is_anothers(record, node, request.job, request.made))}
         if not missing & request.nodes or missing <= request.nodes or len(missing) > MOST_NODES:
             continue
         rest = missing - request.nodes
@@ -292,10 +300,12 @@ def _split(record, number, nodeset):
         near = [request for request in mine if request.nodes & set(nodes) and request.made < end and request.ended > begin]
         vms = [vm for vm in record.vms if vm.name in nodes]
         moments = {begin, *(at for request in near for at in (request.made, request.ended)),
-                   *(at for vm in vms for at in (vm.made, vm.gone))}
+                   *(at for vm in vms for at in (vm.made, vm.gone)),
+                   *(last + 0.001 for node in nodes for _, last, _ in record.held(node))}
         moments = sorted(at for at in moments if begin <= at < end) + [end]
         for first, last in zip(moments, moments[1:]):
-            missing = {node for node in nodes if record.vm_at(node, first) is None}
+            missing = {node for node in nodes if record.vm_at(node, first) is None
+                       and not _is_anothers(record, node, number, first)}
             active = [request for request in near if request.made <= first < request.ended and request.nodes & missing]
             if active and len(missing) <= MOST_NODES and not any(missing <= request.nodes for request in active):
                 yield (first, last), missing, active
