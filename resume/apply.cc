@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -24,6 +25,7 @@ struct Context {
   Cloud& cloud;
   const std::string& cluster;
   const NameWait& wait;
+  const StillWanted& is_wanted;
   std::vector<RequestOutcome>& outcomes;
 
   void note(const PlannedRequest& request, RequestResult result, Error error) {
@@ -36,8 +38,14 @@ struct Context {
 class RequestRun : public std::enable_shared_from_this<RequestRun> {
  public:
   /// `is_contested`: another process has just created the group, which may not be ready.
-  RequestRun(Context& context, PlannedRequest plan, GroupKind kind, bool is_contested)
-      : context_(context), plan_(std::move(plan)), kind_(kind), is_contested_(is_contested) {}
+  /// `has_waited`: the group had to be waited for.
+  RequestRun(
+      Context& context, PlannedRequest plan, GroupKind kind, bool is_contested, bool has_waited)
+      : context_(context),
+        plan_(std::move(plan)),
+        kind_(kind),
+        is_contested_(is_contested),
+        has_waited_(has_waited) {}
 
   void start() { clear(plan_.dead.begin()); }
 
@@ -48,6 +56,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   /// Entries without a VM, group by group.
   void clear(Dead next) {
     if (next == plan_.dead.end()) return await_names(plan_.awaited.begin(), 0);
+    has_waited_ = true;
     context_.cloud.delete_instances(
         next->first, next->second, [self = shared_from_this(), next](Result<Operation> got) {
           const bool is_gone = !got && got.error().kind == ErrorKind::NotFound;
@@ -74,8 +83,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
                                "VMs of these names are still being deleted; the sweeper asks again",
                                "NAME_IN_USE"});
           }
-          self->context_.cloud.after(self->context_.wait.poll,
-                                     [self, next, tries] { self->await_names(next, tries + 1); });
+          self->wait([self, next, tries] { self->await_names(next, tries + 1); });
         });
   }
 
@@ -85,6 +93,18 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
       context_.cloud.fetch_loose_instances(context_.cluster, {}, std::move(then));
     else
       context_.cloud.fetch_instances(group, std::move(then));
+  }
+
+  void wait(std::function<void()> then) {
+    has_waited_ = true;
+    context_.cloud.after(context_.wait.poll, std::move(then));
+  }
+
+  /// False if nobody wants it any more, which is noted.
+  bool is_wanted() {
+    if (!has_waited_ || !context_.is_wanted || context_.is_wanted(plan_)) return true;
+    context_.note(plan_, RequestResult::Unwanted, {});
+    return false;
   }
 
   void ask() {
@@ -106,16 +126,18 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   }
 
   void ask(int tries) {
-    context_.cloud.insert_request(
-        plan_.spec, [self = shared_from_this(), tries](Result<Operation> got) {
-          if (got && got->is_done && got->error) return self->fail(to_error(*got->error));
-          if (got) return self->accepted(*got);
-          if (got.error().kind == ErrorKind::AlreadyExists)
-            return self->check_existing(got.error());
-          if (!self->may_pass(got.error(), tries)) return self->fail(got.error());
-          self->context_.cloud.after(self->context_.wait.poll,
-                                     [self, tries] { self->ask(tries + 1); });
-        });
+    if (!is_wanted()) return;
+    context_.cloud.insert_request(plan_.spec,
+                                  [self = shared_from_this(), tries](Result<Operation> got) {
+                                    if (got && got->is_done && got->error)
+                                      return self->fail(to_error(*got->error));
+                                    if (got) return self->accepted(*got);
+                                    if (got.error().kind == ErrorKind::AlreadyExists)
+                                      return self->check_existing(got.error());
+                                    if (!self->may_pass(got.error(), tries))
+                                      return self->fail(got.error());
+                                    self->wait([self, tries] { self->ask(tries + 1); });
+                                  });
   }
 
   void accepted(const Operation& operation) {
@@ -132,6 +154,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   // ---- VMs that come one by one ----
 
   void create(int tries) {
+    if (!is_wanted()) return;
     context_.cloud.create_instances(
         plan_.spec.group,
         plan_.spec.nodes,
@@ -147,8 +170,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   }
 
   void create_later(int tries) {
-    context_.cloud.after(context_.wait.poll,
-                         [self = shared_from_this(), tries] { self->create(tries + 1); });
+    wait([self = shared_from_this(), tries] { self->create(tries + 1); });
   }
 
   /// Somebody has asked for some of them: ask for the others. If for none, a moment may mend it.
@@ -186,6 +208,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
 
   /// Nothing but its operation says what becomes of it, so that is waited for.
   void insert_bulk() {
+    if (!is_wanted()) return;
     context_.cloud.bulk_insert(
         plan_.bulk, [self = shared_from_this()](const Result<Operation>& got) {
           if (!got) return self->settle_bulk(got.error());
@@ -259,7 +282,9 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
         });
   }
 
+  /// What was asked for has come to its end, perhaps with the job.
   void ask_under_next_name(const std::vector<ResizeRequest>& taken) {
+    has_waited_ = true;
     RequestKey& key = plan_.key;
     next_free_attempt(key, taken);
     plan_.spec.name = request_name(key);
@@ -274,6 +299,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   PlannedRequest plan_;
   GroupKind kind_;
   bool is_contested_;
+  bool has_waited_;
 };
 
 /// A group's chain: create it where it is missing, then start its requests.
@@ -338,8 +364,10 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
   }
 
   void ask_all(bool is_contested) {
-    for (const PlannedRequest& request : plan_.requests)
-      std::make_shared<RequestRun>(context_, request, plan_.spec.kind, is_contested)->start();
+    for (const PlannedRequest& request : plan_.requests) {
+      std::make_shared<RequestRun>(context_, request, plan_.spec.kind, is_contested, !plan_.exists)
+          ->start();
+    }
   }
 
   void fail_all(const Error& error) {
@@ -391,9 +419,14 @@ std::vector<CancelOutcome> cancel_first(Cloud& cloud, ResumePlan& plan) {
 
 std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
                                            const ResumePlan& plan,
-                                           const NameWait& wait) {
+                                           const NameWait& wait,
+                                           const StillWanted& is_wanted) {
   std::vector<RequestOutcome> outcomes;
-  Context context{.cloud = cloud, .cluster = plan.cluster, .wait = wait, .outcomes = outcomes};
+  Context context{.cloud = cloud,
+                  .cluster = plan.cluster,
+                  .wait = wait,
+                  .is_wanted = is_wanted,
+                  .outcomes = outcomes};
   for (const GroupPlan& group : plan.groups) std::make_shared<GroupRun>(context, group)->start();
   cloud.run();
   return outcomes;
@@ -403,7 +436,7 @@ void spare_asked(std::vector<RequestOutcome>& outcomes,
                  std::vector<Refusal>& refusals,
                  std::unordered_set<NodeName> asked) {
   for (const RequestOutcome& outcome : outcomes) {
-    if (outcome.result != RequestResult::Failed)
+    if (outcome.result == RequestResult::Requested || outcome.result == RequestResult::Existing)
       asked.insert(outcome.request.spec.nodes.begin(), outcome.request.spec.nodes.end());
   }
   const auto spare = [&](const std::vector<NodeName>& nodes, Error& error) {

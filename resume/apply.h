@@ -11,6 +11,7 @@
 #include "resume/plan.h"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -21,8 +22,13 @@ namespace flex {
 enum class RequestResult {
   Requested,
   Existing,  ///< somebody asked for exactly this before; as good as Requested
+  Unwanted,  ///< its job has gone while something had to be waited for: nothing was asked for
   Failed,
 };
+
+/// What is told of an Unwanted one.
+inline constexpr const char* kNotWantedAnyMore =
+    "while it was waited for, what wanted these nodes has gone, or has them";
 
 struct RequestOutcome {
   PlannedRequest request{};
@@ -37,6 +43,11 @@ struct NameWait {
   /// Whether to wait for what becomes of the request: flex-resume leaves that to the sweeper.
   bool settle = false;
 };
+
+/// Whether slurmctld still wants what was planned. Asked only after something took its time (a
+/// group to be made, a name to become free) or somebody else has asked meanwhile: what was known
+/// when all was planned need not be so any more. Empty: always wanted.
+using StillWanted = std::function<bool(const PlannedRequest&)>;
 
 /// What became of a request that was to be given up.
 struct CancelOutcome {
@@ -53,7 +64,8 @@ struct CancelOutcome {
 /// does not wait for VMs.
 [[nodiscard]] std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,
                                                          const ResumePlan& plan,
-                                                         const NameWait& wait = {});
+                                                         const NameWait& wait = {},
+                                                         const StillWanted& is_wanted = {});
 
 /// A refusal for good of what is only one of several ways is none: nodes that are asked for
 /// otherwise, as `asked` or another outcome says, go on waiting.

@@ -55,6 +55,11 @@ std::vector<Event> asked_events(const Event& like, const Demand& demand) {
 Event event_of(const Event& like, const RequestOutcome& outcome) {
   const PlannedRequest& request = outcome.request;
   const RequestSpec& spec = request.spec;
+  if (outcome.result == RequestResult::Unwanted) {
+    Event left = with_nodes(like, "left_to_sweeper", request.job, spec.nodes);
+    left.why = kNotWantedAnyMore;
+    return left;
+  }
   const bool is_failed = outcome.result == RequestResult::Failed;
   Event event = is_failed
                     ? refused(like, request.job, spec.nodes, outcome.error)

@@ -18,6 +18,7 @@
 #include "resume/plan.h"
 #include "resume/request.h"
 #include "resume/turn.h"
+#include "resume/wanted.h"
 
 #include <fmt/format.h>
 
@@ -159,6 +160,16 @@ void log_outcomes(const Log& log, const std::vector<RequestOutcome>& outcomes) {
   for (const RequestOutcome& outcome : outcomes) {
     const RequestSpec& spec = outcome.request.spec;
     const std::string nodes = fold_hostlist(spec.nodes);
+    if (outcome.result == RequestResult::Unwanted) {
+      if (++lines > kMostLines) continue;
+      log.info("left_to_sweeper",
+               {{"job", outcome.request.job},
+                {"nodes", nodes},
+                {"n", spec.nodes.size()},
+                {"why", kNotWantedAnyMore},
+                {"then", "nothing is asked for"}});
+      continue;
+    }
     if (outcome.result == RequestResult::Failed && waits_for_turn(outcome.error)) {
       if (++lines > kMostLines) continue;
       log.info("left_to_sweeper",
@@ -382,7 +393,11 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   log_plan(log, demand, plan);
   leave_paused(demand, plan, teller);
   leave_to_sweeper(fleet, waiting, demand, plan, teller);
-  std::vector<RequestOutcome> outcomes = apply_to_cloud(*session->cloud, plan);
+  WantedNow wanted{*session->scheduler, plan};
+  StillWanted is_wanted = [&](const PlannedRequest& one) { return wanted(one); };
+  if (!jobs) is_wanted = nullptr;
+  std::vector<RequestOutcome> outcomes =
+      apply_to_cloud(*session->cloud, plan, NameWait{}, is_wanted);
   spare_asked(outcomes, plan.refusals);
   log_outcomes(log, outcomes);
   teller.tell(outcomes, plan.refusals);
@@ -393,6 +408,7 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   std::size_t done = 0;
   for (const Refusal& refusal : plan.refusals) failed += waits_for_turn(refusal.error) ? 0 : 1;
   for (const RequestOutcome& outcome : outcomes) {
+    if (outcome.result == RequestResult::Unwanted) continue;
     if (outcome.result != RequestResult::Failed)
       ++done;
     else if (!waits_for_turn(outcome.error))

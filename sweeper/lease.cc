@@ -36,9 +36,19 @@ std::optional<Overrun> overrun_of(const Job& job, const JobLease& lease) {
   if (job.time_limit && job.end_time <= lease.ends) return std::nullopt;
   Overrun overrun{.ends = lease.ends,
                   .time_limit = std::nullopt,
-                  .is_requeued = job.is_batch && job.may_requeue};
+                  .is_requeued = job.is_batch && job.may_requeue,
+                  .limit_to_come = std::nullopt};
   if (job.time_limit) overrun.time_limit = job.end_time;
   return overrun;
+}
+
+std::optional<Overrun> overrun_to_come(const Job& job, const JobLease& lease, TimePoint now) {
+  if (!job.is_configuring || !job.holds_nodes()) return std::nullopt;
+  if (job.time_limit && now + *job.time_limit <= lease.ends) return std::nullopt;
+  return Overrun{.ends = lease.ends,
+                 .time_limit = std::nullopt,
+                 .is_requeued = job.is_batch && job.may_requeue,
+                 .limit_to_come = job.time_limit};
 }
 
 bool is_warning_due(const Round& round, const Job& job, const JobLease& lease) {

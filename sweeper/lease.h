@@ -21,6 +21,12 @@ struct JobLease {
 /// It has started and would still run when its VMs end; else nothing.
 [[nodiscard]] std::optional<Overrun> overrun_of(const Job& job, const JobLease& lease);
 
+/// It has its VMs and has yet to begin; its time limit would be over after their end even if it
+/// began now.
+[[nodiscard]] std::optional<Overrun> overrun_to_come(const Job& job,
+                                                     const JobLease& lease,
+                                                     TimePoint now);
+
 /// The time for its warning has come: from now on its comment is lease_warning's. Not while it is
 /// suspended: it could do nothing.
 [[nodiscard]] bool is_warning_due(const Round& round, const Job& job, const JobLease& lease);

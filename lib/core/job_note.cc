@@ -23,6 +23,8 @@ constexpr Seconds kStaleEstimate = std::chrono::minutes{15};
 
 /// How the word begins for a job whose VMs are there.
 constexpr std::string_view kRunning = "VMs end ";
+constexpr std::string_view kBeforeLimit = ", before the job's time limit ";
+constexpr std::string_view kUnlimited = ", and the job has no time limit";
 
 std::tm to_local(TimePoint time) {
   const std::time_t seconds = time.time_since_epoch().count();
@@ -180,11 +182,20 @@ std::string note_ignored(const std::vector<std::string>& problems) {
 }
 
 std::string note_overrun(const Overrun& overrun) {
-  const std::string limit = overrun.time_limit ? fmt::format(", before the job's time limit {}",
-                                                             local_time(*overrun.time_limit))
-                                               : std::string{", and the job has no time limit"};
+  std::string limit{kUnlimited};
+  if (overrun.time_limit)
+    limit = fmt::format("{}{}", kBeforeLimit, local_time(*overrun.time_limit));
+  else if (overrun.limit_to_come)
+    limit = fmt::format("{}of {} is over", kBeforeLimit, format_slurm_time(*overrun.limit_to_come));
   return fmt::format(
       "{}{}{}: {}; checkpoint before", kRunning, local_time(overrun.ends), limit, fate(overrun));
+}
+
+bool says_overrun(std::string_view comment) {
+  if (!says_running(comment)) return false;
+  const std::string_view ours = comment.substr(our_place(comment));
+  return ours.find(kBeforeLimit) != std::string_view::npos ||
+         ours.find(kUnlimited) != std::string_view::npos;
 }
 
 std::string note_warned(const Overrun& overrun) {

@@ -67,11 +67,17 @@ struct Overrun {
   TimePoint ends{};                       ///< of the VM that ends first
   std::optional<TimePoint> time_limit{};  ///< when the job's own time is over; empty: never
   bool is_requeued = false;               ///< false: it ends with its VMs
+  /// Of a job that has yet to begin, so that the end of its time is not known.
+  std::optional<Seconds> limit_to_come{};
 };
 
 /// "VMs end 2026-11-16T18:35, before the job's time limit 2026-11-16T20:00: it will be requeued
-/// then; checkpoint before".
+/// then; checkpoint before". Of a job that has yet to begin: "…, before the job's time limit of
+/// 10:00:00 is over: …".
 [[nodiscard]] std::string note_overrun(const Overrun& overrun);
+
+/// Whether this AdminComment says so.
+[[nodiscard]] bool says_overrun(std::string_view comment);
 
 /// Its comment from the warning on: "warned: VMs end 2026-11-16T18:35, …". The same at any time, so
 /// that it also tells that the job has been warned.

@@ -90,7 +90,9 @@ std::string waiting_text(const Round& round, const Job& job, const JobView& view
 std::string running_text(const Round& round, const Job& job) {
   const auto lease = lease_of(round.picture, job);
   if (!lease || is_warning_due(round, job, *lease)) return {};
-  const auto overrun = overrun_of(job, *lease);
+  // Also before it begins: its time limit was raised while its VMs boot, or they are another's.
+  const auto overrun =
+      job.is_configuring ? overrun_to_come(job, *lease, round.shot.now) : overrun_of(job, *lease);
   return overrun ? note_overrun(*overrun) : note_running(lease->ends);
 }
 
@@ -128,7 +130,10 @@ std::optional<DueNote> due_note(const Round& round, const Job& job) {
     return std::nullopt;
   const auto told = round.memory.notes.find(job.id);
   const bool have_vms_come = view.vms == view.ours && !says_running(job.admin_comment);
-  if (told == round.memory.notes.end() || have_vms_come) return due;
+  // What costs the job its work is told at once.
+  const bool is_bad_news =
+      says_overrun(with_note({}, due.text)) && !says_overrun(job.admin_comment);
+  if (told == round.memory.notes.end() || have_vms_come || is_bad_news) return due;
   due.last = told->second;
   // So that slurmctld is not flooded.
   if (round.shot.now - due.last < round.config.sweeper.note_interval) return std::nullopt;

@@ -29,6 +29,7 @@ NODESETS = [
     Nodeset("dry", 1, C),
     Nodeset("spare", 1, C),
     Nodeset("race", 2),
+    Nodeset("late", 2),
 ]
 SETTINGS = {"sweeper": {"interval": "1s", "orphan_grace": "1h", "empty_mig_grace": "1h", "listen": "127.0.0.1:0",
                         "finished_request_grace": "1h"}}

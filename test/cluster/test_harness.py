@@ -69,3 +69,12 @@ def test_sixteen_nodes_boot_run_one_job_and_go_away(cluster):
     cluster.wait_off(*cluster.nodesets["n"].nodes)
     cluster.wait_for(lambda: not [pid for pid in cluster.sandbox.processes()
                                   if "slurmd" in procs.describe(pid)], 20, "the VMs to be gone")
+
+
+def test_a_restart_of_slurmctld_loses_nothing(build):
+    """It saves its state when it is asked to end; a crash would lose the last seconds."""
+    stand_in = HERE / "harness" / "stand_in.py"
+    with Cluster([Nodeset("n", 1)], build=build, programs={"ResumeProgram": (stand_in, "resume")}) as cluster:
+        job = cluster.sbatch("--hold")
+        cluster.restart_slurmctld()
+        assert cluster.job_state(job) == "PENDING", cluster.log_tails()

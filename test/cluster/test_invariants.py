@@ -196,6 +196,39 @@ def test_a_limit_that_was_raised_before_the_start_counts():
     assert story.broken() == ["lease_covers"]
 
 
+OVERRUN = "flex: VMs end 02:41, before the job's time limit 12:17: it will be requeued then"
+
+
+def late(told_at, *, raised_at=None, made=50, ended=200, comment=OVERRUN, sweeper_away=()):
+    """A job that begins at 60 on a VM that ends too early, and is told at `told_at`."""
+    first = 600 if raised_at else 36000
+    looks = [(10, "configuring", ["n-0"], first), (60, "running", ["n-0"], 36000, "flex: VMs end 02:41"),
+             (told_at, "running", ["n-0"], 36000, comment), (ended, "finished", ["n-0"], 36000, comment)]
+    if raised_at:
+        looks.insert(1, (raised_at, "configuring", ["n-0"], 36000, "flex: VMs end 02:41"))
+    story = Story().job(1, *looks).vm("n-0", made, ended + 5)
+    story.limits = [(raised_at, 1)] if raised_at else []
+    story.down["sweeper"] = list(sweeper_away)
+    return story.broken()
+
+
+def test_a_limit_that_is_raised_just_before_the_start_is_told_soon_after():
+    assert late(75, raised_at=58) == []
+    assert late(100, raised_at=58) == ["lease_covers"], "30 s are enough"
+    assert late(75, raised_at=58, comment="flex: VMs end 02:41") == ["lease_covers"], "when they end is not all"
+    assert late(75, raised_at=52) == ["lease_covers"], "there was time to tell it before"
+    assert late(59.5, raised_at=52) == []
+    assert late(75, raised_at=52, sweeper_away=[(51, 61)]) == [], "nobody was there to tell it"
+    assert late(199, raised_at=58, ended=70) == [], "it was over first"
+
+
+def test_a_job_that_begins_as_soon_as_the_vm_is_there_is_told_soon_after():
+    assert late(75, made=57) == []
+    assert late(75, made=50) == ["lease_covers"], "there was time to tell it before"
+    assert late(100, made=57) == ["lease_covers"], "30 s are enough"
+    assert late(75, made=57, comment="flex: VMs end 02:41") == ["lease_covers"]
+
+
 def test_a_job_that_joins_a_vm_needs_what_is_left_of_it():
     def story(lease):
         return (Story().job(1, (10, "configuring", ["n-0"], 600), (60, "running", ["n-0"], 600), (90, "finished", ["n-0"], 600))
@@ -238,6 +271,16 @@ def test_a_job_on_the_nodes_of_requests_before_it_is_split():
     assert story(["n-0"], ["n-1"], ended=15) == []
     assert story(nodes) == [], "one has all"
     assert story() == [], "nothing has been asked for yet"
+
+
+def test_a_shared_node_that_another_job_has_asked_for_is_not_asked_for_again():
+    def story(first_ends):
+        told = Story().job(1, (5, "configuring", ["n-0"], 600), (first_ends, "finished", ["n-0"], 600))
+        told.job(2, (10, "configuring", ["n-0", "n-1"], 600), (399, "finished", ["n-0", "n-1"], 600))
+        return told.request("j1-a", ["n-0"], 6).request("j2-a", ["n-1"], 12).broken()
+    assert story(398) == []
+    assert story(9) == ["one_request"], "that job is gone"
+    assert story(200) == ["one_request"], "and from then on it counts"
 
 
 def test_a_job_that_has_some_vms_asks_for_the_others():

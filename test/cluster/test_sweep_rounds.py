@@ -213,28 +213,59 @@ def test_in_the_end_only_the_others_are_left(desk, jobs):
 
 # Beside flex-resume
 
+def inserts(desk, node):
+    return [call["body"] for call in desk.emulator.calls("resizeRequests.insert") if node in str(call["body"])]
+
+
+def resumes(desk):
+    return [pid for pid in desk.cluster.sandbox.processes() if "real/flex-resume" in procs.describe(pid)]
+
+
+def slow_resume(desk, fault, *job):
+    """(job, its flex-resume, which has looked and hangs at its first write)."""
+    desk.emulator.clear_faults()
+    desk.emulator.fault(fault, "latency", ms=14000)
+    number = desk.cluster.sbatch("--time=10", *job[:-1], script=job[-1])
+    desk.wait(lambda now: desk.emulator.faults()[0]["hits"], 30, "flex-resume to wait for its first write")
+    return number, resumes(desk)
+
+
+def goes_on(desk, fault, late):
+    desk.cluster.wait_for(lambda: [call for call in desk.emulator.calls(fault)
+                                   if call["ended"] - call["started"] > 10], 40, "flex-resume to go on")
+    desk.cluster.wait_for(lambda: not set(late) & set(resumes(desk)), 30, "flex-resume to end")
+
+
 def test_flex_resume_that_comes_second_leaves_the_served_request_alone(desk):
     """It looked before the sweeper asked, and asks after the VMs are there."""
-    def inserts():
-        return [call["body"] for call in desk.emulator.calls("resizeRequests.insert")
-                if "race-0" in str(call["body"])]
-
-    def resumes():
-        return [pid for pid in desk.cluster.sandbox.processes() if "real/flex-resume" in procs.describe(pid)]
-
-    desk.emulator.fault(GROUP, "latency", ms=12000)
-    job = desk.submit("race", "-N2")
-    desk.wait(lambda now: desk.emulator.faults()[0]["hits"], 30, "flex-resume to wait for its first write")
-    late = resumes()
+    job, late = slow_resume(desk, GROUP, "-p", "race", "-N2", "sleep 100")
     desk.rounds(lambda now: {"race-0", "race-1"} <= set(now.vms), most=3)
-    assert late and set(late) <= set(resumes()), "flex-resume was not the second"
-    first = inserts()
+    assert late and set(late) <= set(resumes(desk)), "flex-resume was not the second"
+    first = inserts(desk, "race-0")
     assert len(first) == 1
-    desk.cluster.wait_for(lambda: [call for call in desk.emulator.calls(GROUP)
-                                   if call["ended"] - call["started"] > 10], 40, "flex-resume to go on")
-    desk.cluster.wait_for(lambda: not set(late) & set(resumes()), 30, "flex-resume to end")
-    assert {body["name"] for body in inserts()} == {first[0]["name"]}
+    goes_on(desk, GROUP, late)
+    assert {body["name"] for body in inserts(desk, "race-0")} == {first[0]["name"]}
     desk.cluster.scancel(job)
+    desk.wait(lambda now: not {"race-0", "race-1"} & set(now.vms), 40, "the VMs to go")
+
+
+def test_flex_resume_that_goes_on_after_its_job_has_ended_asks_for_nothing(desk):
+    """Meanwhile the sweeper has asked, the job has run, and its VMs are gone."""
+    _, late = slow_resume(desk, INSERT, "-p", "race", "-N2", "exit 0")
+    desk.rounds(lambda now: {"race-0", "race-1"} <= set(now.vms), most=3)
+    names = {body["name"] for body in inserts(desk, "race-0")}
+    desk.wait(lambda now: not {"race-0", "race-1"} & set(now.vms), 20, "the VMs to go")
+    assert late and set(late) <= set(resumes(desk)), "flex-resume was not late"
+    goes_on(desk, INSERT, late)
+    assert {body["name"] for body in inserts(desk, "race-0")} == names
+    assert not desk.now.active("race-0")
+
+
+def test_flex_resume_whose_job_is_cancelled_while_the_group_is_made_asks_for_nothing(desk):
+    job, late = slow_resume(desk, GROUP, "-p", "late", "-N2", "exit 0")
+    desk.cluster.scancel(job)
+    goes_on(desk, GROUP, late)
+    assert not inserts(desk, "late-0")
 
 
 @pytest.mark.parametrize("options", [["--no-such-option"], ["--interval", "soon"], ["--rounds", "-1"],

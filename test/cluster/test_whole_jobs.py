@@ -26,6 +26,7 @@ NODESETS = [
     Nodeset("half", 3, B, LONG, boots=False),
     Nodeset("up", 2, F, {**LONG, "SuspendTime": "300"}),
     Nodeset("raise", 1, C, LONG, boots=False),
+    Nodeset("boot", 1, A, LONG, boots=False),
     Nodeset("join", 1, C, SHARED, boots=False),
     Nodeset("fence", 1, C, SHARED, boots=False),
 ]
@@ -179,6 +180,21 @@ def test_a_raised_time_limit_renews_the_request(desk):
     for _ in range(3):
         now = desk.round()
     assert now.active("raise-0").name == request.name, "a lowered limit changes nothing"
+
+
+def test_a_time_limit_raised_while_the_vms_boot_is_told_before_the_job_begins(desk):
+    desk.emulator.set_capacity(a=1)
+    job = desk.submit("boot", "-N1")
+    desk.wait(lambda now: "boot-0" in now.vms, 60, "the VM")
+    desk.emulator.set_capacity(a=0)
+    desk.rounds(lambda now: "VMs end" in now.comment(job), 3)
+    assert "time limit" not in desk.now.comment(job)
+    desk.cluster.scontrol("update", f"jobid={job}", "timelimit=10:00:00")
+    # At once: note_interval is a minute.
+    now = desk.rounds(lambda now: "before the job's time limit of 10:00:00" in now.comment(job), 2)
+    assert now.state(job) == "CONFIGURING"
+    desk.cluster.scancel(job)
+    desk.emulator.kill_instance("boot-0")
 
 
 def test_a_request_suffices_for_a_longer_job_that_joins(desk):

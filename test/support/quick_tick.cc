@@ -6,6 +6,7 @@
 // It begins when the file $FLEX_TICK_FILE.<pid> exists: before that slurmctld may not have read its
 // state. It pauses while the file is away.
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -58,7 +59,14 @@ void tick(const std::string& file) {
   // Not for the programs that slurmctld runs.
   ::unsetenv("LD_PRELOAD");
   ::unsetenv("FLEX_TICK_FILE");
+  // slurmctld takes SIGTERM in a thread of its own and blocks it in all others. A thread that does
+  // not would end it at once, with its state unsaved.
+  sigset_t all{};
+  sigset_t before{};
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread{[path = std::move(path)] { tick(path); }}.detach();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

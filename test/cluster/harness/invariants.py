@@ -20,6 +20,7 @@ NAMES = ("no_idle_vm", "lease_covers", "one_request", "wanted_request", "drain_k
 # The machine may be busy, and slurmctld is looked at twice a second.
 SLACK = 25.0
 BLINK = 3.0
+# The sweeper needs two looks at a VM to know when it ends, and that it is another job's.
 TWO_LOOKS = 5.0
 MOST_NODES = 1000
 # Rounds by hand after which nobody may say that there was no time.
@@ -199,13 +200,25 @@ def _shortfall(record, run, vm, margin):
     return run.started + run.limit - ends
 
 
-def _was_told(record, run):
-    """Before it began: what comes later comes too late to do without. Whoever raises the limit of a job whose comment
-    says when its VMs end knows it, too."""
-    looks = [look for begin, _, look in record.job_looks[run.job] if begin <= run.started]
-    return any(TOLD.search(look["admin_comment"] or "") for look in looks) or any(
-        "flex: VMs end " in (look["admin_comment"] or "") and look["limit"] is not None and look["limit"] < run.limit
-        for look in looks)
+def _able(record):
+    """When somebody could have told a job's author. Where there is no sweeper at all, flex-resume must have."""
+    found = working(record)
+    return found or subtract([(record.began, record.ended)], [*record.down["slurmctld"], *record.down["emulator"]])
+
+
+def _was_told(record, run, vm):
+    """Before it began: what comes later comes too late to do without. Only if it began as soon as the VM was there, or its
+    limit was raised, the sweeper has had no time, and tells it soon after."""
+    # Raised before its VM was there, it should have had another VM.
+    known = max([vm.made] + [at for at, job in record.limits if job == run.job and at <= run.started])
+    told = min((begin for begin, _, look in record.job_looks[run.job] if TOLD.search(look["admin_comment"] or "")
+                and (begin <= run.started or begin <= run.ended)), default=NEVER)
+    if told <= run.started:
+        return True
+    able = _able(record)
+    if length(overlap((known, run.started), able)) >= TWO_LOOKS:
+        return False
+    return length(overlap((known, min(told, run.ended, record.ended)), able)) <= TWO_LOOKS + SLACK
 
 
 def lease_covers(record):
@@ -218,12 +231,9 @@ def lease_covers(record):
                 facts = record.nodesets.get(record.nodeset_of.get(node, ""))
                 if vm is None or facts is None:
                     continue
-                # The sweeper needs two looks at a VM to know when it ends, and that it is another job's.
-                if run.started - vm.made < TWO_LOOKS:
-                    continue
-                if (lack := _shortfall(record, run, vm, facts["margin"])) > BLINK:
+                if (lack := _shortfall(record, run, vm, facts["margin"])) > BLINK and not _was_told(record, run, vm):
                     short.append((node, vm, lack))
-            if not short or _was_told(record, run):
+            if not short:
                 continue
             node, vm, lack = max(short, key=lambda item: item[2])
             found.append(Violation(
@@ -250,6 +260,13 @@ def _nodes_of(record, number, nodeset, begin, end):
     return frozenset(node for node in seen or () if record.nodeset_of.get(node) == nodeset)
 
 
+def _is_anothers(record, node, number, at):
+    """Another job, which shares the node, has asked for it."""
+    here = {job for begin, end, job in record.held(node) if begin - BLINK <= at <= end and job != number}
+    return any(request.job in here and node in request.nodes and request.made <= at <= request.ended
+               for request in record.requests)
+
+
 def one_request(record):
     """Each request has all nodes of its job that have no VM; one that has not is gone at once."""
     found = []
@@ -258,7 +275,8 @@ def one_request(record):
         if not request.job or request.name in record.by_hand or end - request.made < SLACK and request.state != "SUCCEEDED":
             continue
         nodes = _nodes_of(record, request.job, request.nodeset, request.made - 1, request.made + 1)
-        missing = {node for node in nodes if record.vm_at(node, request.made) is None}
+        missing = {node for node in nodes if record.vm_at(node, request.made) is None
+                   and (node in request.nodes or not _is_anothers(record, node, request.job, request.made))}
         if not missing & request.nodes or missing <= request.nodes or len(missing) > MOST_NODES:
             continue
         rest = missing - request.nodes
@@ -282,10 +300,12 @@ def _split(record, number, nodeset):
         near = [request for request in mine if request.nodes & set(nodes) and request.made < end and request.ended > begin]
         vms = [vm for vm in record.vms if vm.name in nodes]
         moments = {begin, *(at for request in near for at in (request.made, request.ended)),
-                   *(at for vm in vms for at in (vm.made, vm.gone))}
+                   *(at for vm in vms for at in (vm.made, vm.gone)),
+                   *(last + 0.001 for node in nodes for _, last, _ in record.held(node))}
         moments = sorted(at for at in moments if begin <= at < end) + [end]
         for first, last in zip(moments, moments[1:]):
-            missing = {node for node in nodes if record.vm_at(node, first) is None}
+            missing = {node for node in nodes if record.vm_at(node, first) is None
+                       and not _is_anothers(record, node, number, first)}
             active = [request for request in near if request.made <= first < request.ended and request.nodes & missing]
             if active and len(missing) <= MOST_NODES and not any(missing <= request.nodes for request in active):
                 yield (first, last), missing, active

@@ -51,7 +51,8 @@ TEST_CASE("note_waiting: a used-up quota is named", "[core]") {
 TEST_CASE("note_overrun: says which comes first, and what then", "[core]") {
   Overrun overrun{.ends = TimePoint{Seconds{1'800'000'000}},
                   .time_limit = TimePoint{Seconds{1'800'003'600}},
-                  .is_requeued = true};
+                  .is_requeued = true,
+                  .limit_to_come = {}};
   const std::string ends = local_time(overrun.ends);
   CHECK(note_overrun(overrun) == "VMs end " + ends + ", before the job's time limit " +
                                      local_time(*overrun.time_limit) +
@@ -62,9 +63,20 @@ TEST_CASE("note_overrun: says which comes first, and what then", "[core]") {
         "VMs end " + ends + ", and the job has no time limit: it ends then; checkpoint before");
 }
 
+TEST_CASE("says_overrun: in our part of the comment only", "[core]") {
+  CHECK(says_overrun("flex: VMs end 11:00, before the job's time limit 12:00: it ends then"));
+  CHECK(says_overrun("mine | flex: VMs end 11:00, and the job has no time limit: it ends then"));
+  CHECK_FALSE(says_overrun("flex: VMs end 11:00"));
+  CHECK_FALSE(
+      says_overrun("VMs end 11:00, before the job's time limit 12:00 | flex: VMs end 11:00"));
+  CHECK_FALSE(says_overrun(""));
+}
+
 TEST_CASE("warning_line: rounds up to minutes and is never negative", "[core]") {
-  const Overrun overrun{
-      .ends = TimePoint{Seconds{1'800'000'000}}, .time_limit = {}, .is_requeued = true};
+  const Overrun overrun{.ends = TimePoint{Seconds{1'800'000'000}},
+                        .time_limit = {},
+                        .is_requeued = true,
+                        .limit_to_come = {}};
   CHECK_THAT(warning_line(overrun, overrun.ends - Seconds{599}),
              ContainsSubstring(", in 10 minutes;"));
   CHECK_THAT(warning_line(overrun, overrun.ends - Seconds{9}), ContainsSubstring(", in 1 minute;"));

@@ -201,6 +201,53 @@ TEST_CASE("resume: a request that was served since the look is what was wanted",
   CHECK(home.requests.size() == 1);
 }
 
+TEST_CASE("resume: what was served and is over when the job is gone is not asked for again",
+          "[resume]") {
+  World world;
+  world.wants(1, nodes("a", 2));
+  const auto early = fetch_fleet(world.cloud, world.cfg, "hpc", nodes("a", 2));
+  const auto plan = plan_resume(world.cfg, "hpc", world.demand, early);
+  REQUIRE(world.resume().size() == 1);
+  auto& home = world.cloud.groups.at("hpc-a");
+  home.requests[0].state =
+      GENERATE(RequestState::Succeeded, RequestState::Failed, RequestState::Cancelled);
+  home.instances.clear();  // its VMs are gone, as the job is
+  const bool is_wanted = GENERATE(false, true);
+  std::size_t questions = 0;
+  const auto outcomes = apply_to_cloud(world.cloud, plan, {}, [&](const PlannedRequest& request) {
+    ++questions;
+    CHECK(request.job == 1);
+    return is_wanted;
+  });
+  REQUIRE(outcomes.size() == 1);
+  CHECK(questions == 1);
+  CHECK(outcomes[0].result == (is_wanted ? RequestResult::Requested : RequestResult::Unwanted));
+  CHECK(home.requests.size() == (is_wanted ? 2 : 1));
+}
+
+TEST_CASE("resume: a job that has gone while its group was made is not asked for", "[resume]") {
+  World world;
+  world.wants(1, nodes("b", 2));
+  const auto look = fetch_fleet(world.cloud, world.cfg, "hpc", nodes("b", 2));
+  const auto plan = plan_resume(world.cfg, "hpc", world.demand, look);
+  const auto outcomes =
+      apply_to_cloud(world.cloud, plan, {}, [](const PlannedRequest&) { return false; });
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Unwanted);
+  CHECK(world.cloud.count("insert_request") == 0);
+}
+
+TEST_CASE("resume: slurmctld is not asked again where nothing was waited for", "[resume]") {
+  World world;
+  world.wants(1, nodes("a", 2));
+  const auto look = fetch_fleet(world.cloud, world.cfg, "hpc", nodes("a", 2));
+  const auto plan = plan_resume(world.cfg, "hpc", world.demand, look);
+  const auto outcomes =
+      apply_to_cloud(world.cloud, plan, {}, [](const PlannedRequest&) { return false; });
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].result == RequestResult::Requested);
+}
+
 TEST_CASE("resume: a template, region or project that is not there is final", "[resume]") {
   World world;
   world.wants(1, nodes("b", 2));

@@ -429,6 +429,40 @@ TEST_CASE("job_note: a time limit that is raised beyond the VMs' end is told, an
   CHECK(scene.comment(7) == "flex: VMs end 2027-01-15T11:00");
 }
 
+TEST_CASE("job_note: that the VMs end before the job does is told at once") {
+  Leases scene;
+  Job& job = scene.at_work(7, "a-0", 3h, 2h);
+  job.admin_comment = "flex: VMs end 2027-01-15T11:00";
+  scene.memory.notes[7] = scene.shot.now;
+  job.time_limit = 4h;
+  SECTION("while it runs") {
+    job.end_time = scene.start + 4h;
+  }
+  SECTION("before it begins") {
+    job.is_configuring = true;
+  }
+  scene.play(1s);
+  CHECK_THAT(scene.comment(7), ContainsSubstring(", before the job's time limit "));
+}
+
+TEST_CASE("job_note: a job that has yet to begin is told of VMs that are too short for it") {
+  Leases scene;
+  Job& job = scene.at_work(7, "a-0", 3h, 2h);
+  job.is_configuring = true;
+  scene.play();
+  CHECK(scene.comment(7) == "flex: VMs end 2027-01-15T11:00");
+  job.time_limit = 4h;
+  scene.play(2min);
+  CHECK(scene.comment(7) ==
+        "flex: VMs end 2027-01-15T11:00, before the job's time limit of 04:00:00 is over: it will "
+        "be requeued then; checkpoint before");
+  job.time_limit.reset();
+  scene.play(2min);
+  CHECK(scene.comment(7) ==
+        "flex: VMs end 2027-01-15T11:00, and the job has no time limit: it will be requeued then; "
+        "checkpoint before");
+}
+
 // ---- the drain at the end ----
 
 TEST_CASE("lease_end: how long before the end depends on the interval, and is never long") {
