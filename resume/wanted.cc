@@ -11,13 +11,12 @@ namespace flex {
 
 namespace {
 
-bool come_up(const std::vector<NodeName>& wanted, std::span<const Node> nodes) {
-  std::unordered_set<NodeName> coming;
-  for (const Node& node : nodes) {
-    if (is_powering_up(node)) coming.insert(node.name);
-  }
-  return std::all_of(
-      wanted.begin(), wanted.end(), [&](const NodeName& node) { return coming.contains(node); });
+/// One of them is there already, or is being given back. What is only off may be about to come up.
+bool are_over(const std::vector<NodeName>& wanted, std::span<const Node> nodes) {
+  const std::unordered_set<NodeName> names(wanted.begin(), wanted.end());
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    return names.contains(node.name) && (is_up(node) || is_powering_down(node));
+  });
 }
 
 }  // namespace
@@ -25,7 +24,7 @@ bool come_up(const std::vector<NodeName>& wanted, std::span<const Node> nodes) {
 bool is_still_wanted(const PlannedRequest& request,
                      std::span<const Job> jobs,
                      std::span<const Node> nodes) {
-  if (request.job == 0) return come_up(request.spec.nodes, nodes);
+  if (request.job == 0) return !are_over(request.spec.nodes, nodes);
   const auto job =
       std::find_if(jobs.begin(), jobs.end(), [&](const Job& one) { return one.id == request.job; });
   if (job == jobs.end() || !job->holds_nodes()) return false;

@@ -13,8 +13,8 @@
 
 namespace flex {
 
-/// Its job is in the same run and holds all of its nodes (pure). For nodes without a job: all of
-/// them still come up.
+/// Its job is in the same run and holds all of its nodes (pure). For nodes without a job: none of
+/// them is up or powering down.
 [[nodiscard]] bool is_still_wanted(const PlannedRequest& request,
                                    std::span<const Job> jobs,
                                    std::span<const Node> nodes);

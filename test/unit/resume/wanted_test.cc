@@ -5,6 +5,8 @@
 #include "test/support/catch.h"
 #include "test/support/fake_scheduler.h"
 
+#include <slurm/slurm.h>
+
 #include <algorithm>
 
 using namespace flex;
@@ -35,13 +37,17 @@ TEST_CASE("is_still_wanted: by the same run of a job that holds all of the nodes
   CHECK_FALSE(is_still_wanted(request, std::vector{one}, {}));
 }
 
-TEST_CASE("is_still_wanted: nodes without a job, while they come up", "[resume]") {
+TEST_CASE("is_still_wanted: nodes without a job, until they are up or go down", "[resume]") {
   FakeScheduler scheduler;
   scheduler.add_node("a-0");
   const PlannedRequest request = planned(0, nodes("a", 1));
-  CHECK_FALSE(is_still_wanted(request, {}, scheduler.nodes));
+  CHECK(is_still_wanted(request, {}, scheduler.nodes));
   REQUIRE(scheduler.update_nodes(nodes("a", 1), NodeRequest::PowerUp, ""));
   CHECK(is_still_wanted(request, {}, scheduler.nodes));
+  const bool is_leaving = GENERATE(false, true);
+  scheduler.nodes[0].state = NODE_STATE_IDLE | NODE_STATE_CLOUD;
+  if (is_leaving) scheduler.nodes[0].state |= NODE_STATE_POWERING_DOWN;
+  CHECK_FALSE(is_still_wanted(request, {}, scheduler.nodes));
 }
 
 TEST_CASE("WantedNow: one question for many requests, none again if nobody answers", "[resume]") {
