@@ -8,9 +8,15 @@ namespace flex::plugin {
 namespace {
 
 constexpr std::string_view kOwn = "own ";
+constexpr std::string_view kNone = "none ";
 constexpr std::string_view kUnanswered = "unanswered ";
-/// Before a question that nobody answered is asked again: each time costs a step two seconds.
+/// Before a question is asked again that nobody answered, which costs a step two seconds each time,
+/// or to which there was no answer yet: the sweeper or Google may have been away.
 constexpr Seconds kPause = std::chrono::minutes{5};
+
+std::string with_time(std::string_view word, TimePoint now) {
+  return std::string(word) + std::to_string(now.time_since_epoch().count());
+}
 
 }  // namespace
 
@@ -22,18 +28,22 @@ std::optional<NodeLease> earliest(const std::vector<NodeLease>& leases, TimePoin
   return first;
 }
 
-std::string to_line(const Answer& answer) {
+std::string to_line(const Answer& answer, TimePoint now) {
   return std::string(answer.is_whole ? "" : kOwn) +
-         (answer.lease ? write_lease(*answer.lease) : "none");
+         (answer.lease ? write_lease(*answer.lease) : with_time(kNone, now));
 }
 
 std::string unanswered_line(TimePoint now) {
-  return std::string(kUnanswered) + std::to_string(now.time_since_epoch().count());
+  return with_time(kUnanswered, now);
 }
 
 bool is_good(std::string_view line, TimePoint now) {
-  if (!line.starts_with(kUnanswered)) return true;
-  line.remove_prefix(kUnanswered.size());
+  if (line.starts_with(kOwn)) line.remove_prefix(kOwn.size());
+  // A line of an older version has no time: that is long ago.
+  if (line == kNone.substr(0, kNone.size() - 1)) return false;
+  const std::string_view word = line.starts_with(kNone) ? kNone : kUnanswered;
+  if (!line.starts_with(word)) return true;
+  line.remove_prefix(word.size());
   std::int64_t asked = 0;
   std::from_chars(line.data(), line.data() + line.size(), asked);
   const Seconds age = now - TimePoint{Seconds{asked}};

@@ -21,11 +21,12 @@ struct Answer {
   bool is_whole = true;  ///< of all of the job's nodes, as far as this node can know them
 };
 
-/// One line; also for none.
-[[nodiscard]] std::string to_line(const Answer& answer);
+/// One line; also for none, which is true at this time.
+[[nodiscard]] std::string to_line(const Answer& answer, TimePoint now);
 /// The line of a question that nobody answered.
 [[nodiscard]] std::string unanswered_line(TimePoint now);
-/// False if it is time to ask again.
+/// False if it is time to ask again: five minutes after no answer, and after an answer that knew of
+/// no end.
 [[nodiscard]] bool is_good(std::string_view line, TimePoint now);
 [[nodiscard]] Answer from_line(std::string_view line, TimePoint now);
 

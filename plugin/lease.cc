@@ -96,7 +96,8 @@ std::string ask_slurmctld(const LeaseQuestion& question, Deadline deadline) {
       [&question]() -> std::string {
         const auto leases = load_leases(question);
         if (!leases) return "";
-        return to_line({.lease = earliest(leases->items, now()), .is_whole = leases->is_whole});
+        return to_line({.lease = earliest(leases->items, now()), .is_whole = leases->is_whole},
+                       now());
       },
       deadline);
   if (line && !line->empty()) return *line;

@@ -66,6 +66,8 @@ class SlurmActor {
       finish(action, actor_.scheduler.cancel_job(cancel->job));
     } else if (const auto* note = std::get_if<NoteLease>(&action.what)) {
       note_lease(action, *note);
+    } else if (const auto* drain = std::get_if<NoteDrain>(&action.what)) {
+      note_drain(action, *drain);
     } else if (const auto* update = std::get_if<UpdateNodes>(&action.what)) {
       update_nodes(action, *update);
     } else if (const auto* warn = std::get_if<WarnJob>(&action.what)) {
@@ -121,6 +123,7 @@ class SlurmActor {
     return std::holds_alternative<TellJob>(action.what) ||
            std::holds_alternative<WarnJob>(action.what) ||
            std::holds_alternative<NoteLease>(action.what) ||
+           std::holds_alternative<NoteDrain>(action.what) ||
            std::holds_alternative<SetReservation>(action.what) ||
            std::holds_alternative<DeleteReservation>(action.what);
   }
@@ -251,27 +254,50 @@ class SlurmActor {
     actor_.memory.notes[warn.job] = actor_.shot.now;
   }
 
-  /// Others write there, too: what they have written by now stays.
-  void note_lease(const Action& action, const NoteLease& note) {
-    if (extras_.empty()) {
-      const auto nodes = actor_.scheduler.load_nodes();
-      if (!nodes) {
-        finish(action, nodes.error());
+  /// Others write into extra, too: what they have written by now stays. Nodes for which `change`
+  /// returns what is there are left alone. One call serves all nodes with the same text.
+  template <class Change>
+  void change_extra(const Action& action, const std::vector<NodeName>& nodes, Change change) {
+    if (noted_.empty()) {
+      const auto loaded = actor_.scheduler.load_nodes();
+      if (!loaded) {
+        finish(action, loaded.error());
         return;
       }
-      for (const Node& node : *nodes) extras_[node.name] = node.extra;
+      for (const Node& node : *loaded) noted_[node.name] = node;
     }
     std::map<std::string, std::vector<NodeName>> by_text;
-    for (const NodeName& name : note.nodes) {
-      const auto found = extras_.find(name);
-      if (found == extras_.end()) continue;
-      std::string text = with_lease(found->second, note.lease);
-      if (text != found->second) by_text[std::move(text)].push_back(name);
+    for (const NodeName& name : nodes) {
+      const auto found = noted_.find(name);
+      if (found == noted_.end()) continue;
+      std::string text = change(found->second);
+      if (text != found->second.extra) by_text[std::move(text)].push_back(name);
     }
-    for (const auto& [text, nodes] : by_text) {
+    for (const auto& [text, names] : by_text) {
       if (is_away_) return;
-      finish(action, actor_.scheduler.set_node_extra(nodes, text));
+      if (!finish(action, actor_.scheduler.set_node_extra(names, text))) continue;
+      for (const NodeName& name : names) noted_[name].extra = text;
     }
+  }
+
+  void note_lease(const Action& action, const NoteLease& note) {
+    change_extra(action, note.nodes, [&](const Node& node) {
+      // Writing anything to a node that is not drained makes slurmctld clear its reason, which
+      // says that a power-down has taken the drain: first it is put back.
+      const bool is_lost =
+          drain_note(node.extra) && !is_draining(node) && !is_down(node) && !node.reason.empty();
+      return is_lost ? node.extra : with_lease(node.extra, note.lease);
+    });
+  }
+
+  /// By what slurmctld says of the nodes now: an admin may have been faster.
+  void note_drain(const Action& action, const NoteDrain& note) {
+    change_extra(action, note.nodes, [&](const Node& node) {
+      const bool is_drained = is_draining(node) || is_down(node);
+      if (note.reason.empty()) return is_drained ? node.extra : without_drain_note(node.extra);
+      const bool is_same = is_drained && node.reason == note.reason;
+      return is_same ? with_drain_note(node.extra, note.reason) : node.extra;
+    });
   }
 
   /// Whatever has become of it since the look: in the end it is there with these nodes.
@@ -412,8 +438,8 @@ class SlurmActor {
   ActReport& report_;
   std::unordered_set<NodeName> changed_{};
   std::unordered_set<JobId> moved_{};
-  std::set<JobId> requeued_{};                          ///< or cancelled
-  std::unordered_map<NodeName, std::string> extras_{};  ///< as slurmctld has them now
+  std::set<JobId> requeued_{};                  ///< or cancelled
+  std::unordered_map<NodeName, Node> noted_{};  ///< as slurmctld has them now
   Demand refused_{};
   std::vector<Refusal> refusals_{};
   std::vector<const Action*> given_back_{};

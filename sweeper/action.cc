@@ -85,6 +85,9 @@ std::string_view kind_text(const Action& action) {
             [](const NoteLease& note) -> std::string_view {
               return note.lease ? "write_extra" : "clear_extra";
             },
+            [](const NoteDrain& note) -> std::string_view {
+              return note.reason.empty() ? "forget_drain" : "note_drain";
+            },
             [](const TellJob&) -> std::string_view { return "comment"; },
             [](const WarnJob&) -> std::string_view { return "warn_job"; },
             [](const SetReservation& set) -> std::string_view {
@@ -117,6 +120,7 @@ std::vector<NodeName> nodes_of(const Action& action) {
                           [](const RequeueJob& requeue) { return requeue.nodes; },
                           [](const CancelJob& cancel) { return cancel.nodes; },
                           [](const NoteLease& note) { return note.nodes; },
+                          [](const NoteDrain& note) { return note.nodes; },
                           [](const TellJob&) { return Nodes{}; },
                           [](const WarnJob&) { return Nodes{}; },
                           [](const SetReservation& set) { return set.reservation.nodes; },

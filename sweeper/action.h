@@ -104,6 +104,13 @@ struct NoteLease {
   std::optional<NodeLease> lease{};  ///< none: the VMs are gone
 };
 
+/// What the nodes' extra says of their drain, which a power-down would take away; what others wrote
+/// there stays.
+struct NoteDrain {
+  std::vector<NodeName> nodes{};
+  std::string reason{};  ///< empty: they were undrained
+};
+
 struct TellJob {
   JobId job = 0;
   std::string comment{};  ///< the whole AdminComment
@@ -143,6 +150,7 @@ using ActionKind = std::variant<CancelRequest,
                                 RequeueJob,
                                 CancelJob,
                                 NoteLease,
+                                NoteDrain,
                                 TellJob,
                                 WarnJob,
                                 SetReservation,

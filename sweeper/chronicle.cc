@@ -82,7 +82,9 @@ class Chronicler {
     std::vector<NodeName> nodes{};
   };
 
-  using FoldKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+  /// What, group, request, zone, how it ended, job.
+  using FoldKey =
+      std::tuple<std::string, std::string, std::string, std::string, std::string, JobId>;
 
   /// In which order things happen that were seen in one look.
   static int rank(std::string_view what) {
@@ -283,7 +285,7 @@ class Chronicler {
       seen.request = bringer->second->name.text;
       seen.job = request_job(*bringer->second);
     } else {
-      seen.job = described_number(instance.description, "job=");
+      seen.job = described_number(instance.description, "job");
     }
     return seen;
   }
@@ -293,7 +295,7 @@ class Chronicler {
     return node != nodes_.end() && flex::is_up(*node->second) && !is_not_responding(*node->second);
   }
 
-  /// The node's part of the event that tells of all VMs of the same request.
+  /// The node's part of the event that tells of all VMs of the same request or job.
   Event& add_vm(std::string_view what,
                 const std::string& key,
                 const SeenVm& seen,
@@ -301,7 +303,9 @@ class Chronicler {
                 const std::string& ended) {
     const std::size_t slash = key.rfind('/');
     const std::string group = key.substr(0, slash);
-    Fold& fold = folds_[{std::string(what), group, seen.request, std::string(zone), ended}];
+    // VMs of bulkInsert have no request: the job tells them apart.
+    Fold& fold =
+        folds_[{std::string(what), group, seen.request, std::string(zone), ended, seen.job}];
     fold.nodes.push_back({key.substr(slash + 1)});
     Event& made = fold.event;
     if (fold.nodes.size() == 1) {

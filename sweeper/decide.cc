@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string>
 #include <unordered_set>
 #include <utility>
 
@@ -114,6 +116,18 @@ void fence_all(const Config& config, const Snapshot& whole, Memory memory, Round
   std::move(other.actions.begin(), other.actions.end(), std::back_inserter(round.actions));
 }
 
+/// Whether a node is drained is slurmctld's matter alone.
+void keep_hidden_drains(const Config& config,
+                        const Snapshot& shot,
+                        const std::set<std::string>& hidden,
+                        Memory& memory,
+                        Decision& decision) {
+  const Picture picture{config, shot};
+  Round round{config, shot, picture, memory};
+  keep_drains(round, hidden);
+  std::move(round.actions.begin(), round.actions.end(), std::back_inserter(decision.actions));
+}
+
 /// `whole` is more than `shot` where some nodesets cannot be seen.
 Decision decide_on(const Config& config,
                    const Snapshot& shot,
@@ -152,12 +166,14 @@ Decision decide(const Config& config, const Snapshot& shot, Memory& memory) {
   const auto hidden = hidden_nodesets(config, shot);
   Decision decision = decide_on(config, without(config, shot, hidden), shot, memory);
   restore(memory, before, config, shot.cluster, hidden);
+  keep_hidden_drains(config, shot, hidden, memory, decision);
   return decision;
 }
 
 Decision decide_blindly(const Config& config, const Snapshot& shot, Memory& memory) {
   const Picture picture{config, shot};
   Round round{config, shot, picture, memory};
+  keep_drains(round);
   keep_waiting_blindly(round);
   return {.actions = std::move(round.actions), .postponed = 0, .waiting = 0};
 }

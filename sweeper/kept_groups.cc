@@ -30,6 +30,7 @@ struct AddGroups {
 
 bool is_only_told(const Action& action) {
   return std::holds_alternative<NoteLease>(action.what) ||
+         std::holds_alternative<NoteDrain>(action.what) ||
          std::holds_alternative<TellJob>(action.what) ||
          std::holds_alternative<WarnJob>(action.what) ||
          std::holds_alternative<SetReservation>(action.what) ||

@@ -12,6 +12,7 @@
 #include "sweeper/snapshot.h"
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -132,6 +133,9 @@ void race(Round& round);
 void unused_policy(Round& round);
 void unusable_node(Round& round);
 
+/// Part of unbacked_node: drains that a power-down has taken are put back. Goes by Slurm alone, so
+/// that it can be done for nodesets (`only` these, unless empty) whose VMs cannot be seen.
+void keep_drains(Round& round, const std::set<std::string>& only = {});
 /// Part of boot_timeout: nodesets that the breaker or an admin has stopped.
 void watch_stopped(Round& round);
 /// Part of boot_timeout: these nodes have come up, as far as is known.

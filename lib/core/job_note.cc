@@ -60,15 +60,47 @@ std::string_view words_of(Fate fate) {
   return {};
 }
 
-/// What others wrote before our part ends with this.
+/// Between our part and what others wrote before or behind it.
 constexpr std::string_view kSeparator = " | ";
 
-/// Where our part begins, with the separator: all of it is ours, or what follows the first one.
-/// Texts of users and of Google are in our part, too, so it must not be the last one. npos: there
-/// is none.
-std::size_t our_place(std::string_view comment) {
-  if (comment.starts_with(kNotePrefix)) return 0;
-  return comment.find(fmt::format("{}{}", kSeparator, kNotePrefix));
+/// Our part of a comment.
+struct OurPart {
+  std::size_t begin = 0;
+  std::size_t end = 0;  ///< the same: there is none
+};
+
+/// Where ours ends that begins at `begin`: at a bar, with the blanks before it, or at the end of
+/// its line. What our texts quote has neither (plain_text), but for those of older versions: what
+/// follows the separator and begins as ours does is ours, too.
+std::size_t end_of_part(std::string_view comment, std::size_t begin) {
+  const std::string next = fmt::format("{}{}", kSeparator, kNotePrefix);
+  const std::size_t text = begin + kNotePrefix.size();
+  std::size_t end = text;
+  while (end < comment.size() && comment[end] != '|' && comment[end] != '\n')
+    end += comment.substr(end).starts_with(next) ? next.size() : 1;
+  while (end < comment.size() && end > text && comment[end - 1] == ' ') --end;
+  return end;
+}
+
+/// The part that begins the comment, or that follows the first separator before one of ours.
+OurPart find_our_part(std::string_view comment) {
+  const std::string inner = fmt::format("{}{}", kSeparator, kNotePrefix);
+  std::size_t begin = 0;
+  if (!comment.starts_with(kNotePrefix)) {
+    begin = comment.find(inner);
+    if (begin == std::string_view::npos) return {};
+    begin += kSeparator.size();
+  }
+  return {.begin = begin, .end = end_of_part(comment, begin)};
+}
+
+/// A text of ours in which nothing can be taken for the end of our part. It may quote a user or
+/// Google.
+std::string plain_text(std::string_view text) {
+  std::string plain(text.substr(0, text.find_last_not_of(" \n") + 1));
+  std::replace(plain.begin(), plain.end(), '\n', ' ');
+  std::replace(plain.begin(), plain.end(), '|', '/');
+  return plain;
 }
 
 /// Every request waits for capacity; anything else is worth a word.
@@ -112,17 +144,17 @@ std::string reason_words(std::string_view code, std::string_view message) {
 }  // namespace
 
 std::string with_note(std::string_view existing, std::string_view text) {
-  const std::string note = fmt::format("{}{}", kNotePrefix, text);
-  const std::size_t ours = our_place(existing);
-  if (ours == 0 || existing.empty()) return note;
-  return fmt::format("{}{}{}", existing.substr(0, ours), kSeparator, note);
+  const std::string note = fmt::format("{}{}", kNotePrefix, plain_text(text));
+  const OurPart ours = find_our_part(existing);
+  if (ours.begin == ours.end)
+    return existing.empty() ? note : fmt::format("{}{}{}", existing, kSeparator, note);
+  return fmt::format("{}{}{}", existing.substr(0, ours.begin), note, existing.substr(ours.end));
 }
 
 std::string_view our_note(std::string_view comment) {
-  const std::size_t ours = our_place(comment);
-  if (ours == std::string_view::npos) return {};
-  return comment.substr(ours == 0 ? kNotePrefix.size()
-                                  : ours + kSeparator.size() + kNotePrefix.size());
+  const OurPart ours = find_our_part(comment);
+  if (ours.begin == ours.end) return {};
+  return comment.substr(ours.begin, ours.end - ours.begin).substr(kNotePrefix.size());
 }
 
 std::string note_capped(Seconds time_limit, Seconds run_duration) {
@@ -170,10 +202,7 @@ std::string note_running(TimePoint ends) {
 }
 
 bool says_running(std::string_view comment) {
-  std::size_t at = our_place(comment);
-  if (at == std::string_view::npos) return false;
-  if (at > 0) at += kSeparator.size();
-  return comment.substr(at + kNotePrefix.size()).starts_with(kRunning);
+  return our_note(comment).starts_with(kRunning);
 }
 
 std::string note_ignored(const std::vector<std::string>& problems) {

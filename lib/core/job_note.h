@@ -17,7 +17,7 @@ namespace flex {
 inline constexpr std::string_view kNotePrefix = "flex: ";
 
 /// `existing` with our part replaced by (or, where there is none, followed by) "flex: <text>". What
-/// others wrote stays.
+/// others wrote stays: before ours, and behind it after a bar or on another line.
 [[nodiscard]] std::string with_note(std::string_view existing, std::string_view text);
 
 /// Our part of an AdminComment, without the prefix; empty: there is none.

@@ -161,7 +161,7 @@ std::string with_lease(std::string_view extra, const std::optional<NodeLease>& l
 }
 
 std::string with_drain_note(std::string_view extra, std::string_view reason) {
-  if (find_ours(extra, kDrain) || reason.empty()) return std::string(extra);
+  if (reason.empty() || drain_note(extra) == reason) return std::string(extra);
   return with_token(extra, kDrain, write_token({{kDrain.key, encoded(reason)}}));
 }
 

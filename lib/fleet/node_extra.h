@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A node's extra belongs to the site; up to two tokens in it are ours (pure): what its VM's lease
-// is, and which drain is to be put back.
+// is, and which drain outlives a power-down.
 #pragma once
 
 #include "lib/core/node_lease.h"
@@ -15,9 +15,9 @@ namespace flex {
 /// lease. In a JSON object, which Slurm's extra_constraints reads, it is the value of "flex".
 [[nodiscard]] std::string with_lease(std::string_view extra, const std::optional<NodeLease>& lease);
 
-/// `extra` with a note that the node was drained for this reason: "flex(drained=fan is broken)". A
-/// note that is there already stays: it is of the drain that came first. In a JSON object it is the
-/// value of "flex_drained".
+/// `extra` with a note that the node is drained for this reason, in the place of one that is there:
+/// "flex(drained=fan is broken)". In a JSON object it is the value of "flex_drained". As it is for
+/// an empty reason.
 [[nodiscard]] std::string with_drain_note(std::string_view extra, std::string_view reason);
 /// The reason that the note names; nothing without a note.
 [[nodiscard]] std::optional<std::string> drain_note(std::string_view extra);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/fleet/power_down.h"
 
+#include "lib/core/job_note.h"
 #include "lib/fleet/drain.h"
 #include "lib/fleet/node_extra.h"
 #include "lib/fleet/pause.h"
@@ -35,8 +36,10 @@ Result<Done> send(Scheduler& scheduler, NodeRequest request, const TakeDownPlan:
 /// What the call says of a node that is drained for good. Its reason stays, except where the node
 /// goes DOWN: there the reason tells later rounds that it was us.
 Texts texts_for(const Node& node, const TakeDown& wish) {
+  // An admin's reason that slurmctld has overwritten is still in the note.
+  const bool is_noted = is_slurmctlds_reason(node.reason) && drain_note(node.extra);
   return {wish.request == NodeRequest::Down ? wish.reason : std::string{},
-          with_drain_note(node.extra, node.reason)};
+          is_noted ? node.extra : with_drain_note(node.extra, node.reason)};
 }
 
 /// The nodes of `before` that no job had and that a job has now.
@@ -144,21 +147,20 @@ TakenDown take_down_patiently(Scheduler& scheduler,
 Result<Done> drain_nodes(Scheduler& scheduler,
                          const std::vector<NodeName>& nodes,
                          const std::string& reason) {
+  // What a rule of ours drains for, and undrains again, is no drain to remember.
+  if (reason.starts_with(kNotePrefix) && !reason.starts_with(kGaveUp))
+    return scheduler.update_nodes(nodes, NodeRequest::Drain, reason);
   const auto now = scheduler.load_nodes();
   if (!now) return now.error();
   const auto known = by_name(*now);
-  std::vector<NodeName> plain;
-  std::map<std::string, std::vector<NodeName>> noted;
+  std::map<std::string, std::vector<NodeName>> by_extra;
   for (const NodeName& name : nodes) {
     const auto found = known.find(name);
-    if (found != known.end() && drain_note(found->second->extra))
-      noted[without_drain_note(found->second->extra)].push_back(name);
-    else
-      plain.push_back(name);
+    by_extra[with_drain_note(found == known.end() ? "" : found->second->extra, reason)].push_back(
+        name);
   }
   Result<Done> result = Done{};
-  if (!plain.empty()) result = scheduler.update_nodes(plain, NodeRequest::Drain, reason);
-  for (const auto& [extra, names] : noted) {
+  for (const auto& [extra, names] : by_extra) {
     const auto sent = scheduler.update_nodes_and_extra(names, NodeRequest::Drain, reason, extra);
     if (result && !sent) result = sent;
   }

@@ -4,7 +4,8 @@
 // wakes the node
 //   when it is off, for nobody. Such a node waits until slurmctld has carried out the POWER_UP.
 // - A power-down takes an admin's drain away. The same call that powers the node down writes the
-//   drain into the node's extra, where it outlives us and slurmctld. The sweeper puts it back.
+//   drain into the node's extra, if the sweeper has not done so before. There it outlives us and
+//   slurmctld. The sweeper puts it back.
 #pragma once
 
 #include "lib/config/config.h"
@@ -63,8 +64,8 @@ struct TakenDown {
 /// power_save_min_interval says so, later; then the sweeper takes the node down.
 inline constexpr std::chrono::seconds kWakingPatience{8};
 
-/// DRAIN for these nodes, for one reason. A note of a drain that was to be put back is removed in
-/// the same call.
+/// DRAIN for these nodes, for one reason. The same call writes an admin's reason, and that we have
+/// given up on a node, into the nodes' extra.
 [[nodiscard]] Result<Done> drain_nodes(Scheduler& scheduler,
                                        const std::vector<NodeName>& nodes,
                                        const std::string& reason);

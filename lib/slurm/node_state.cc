@@ -88,6 +88,10 @@ bool is_registration_refused(const Node& node) {
   return has(node, NODE_STATE_INVALID_REG);
 }
 
+bool is_rebooting(const Node& node) {
+  return has(node, NODE_STATE_REBOOT_REQUESTED) || has(node, NODE_STATE_REBOOT_ISSUED);
+}
+
 bool is_power_up_requested(const Node& node) {
   return has(node, NODE_STATE_POWER_UP);
 }

@@ -21,6 +21,8 @@ namespace flex {
 [[nodiscard]] bool is_completing(const Node& node);
 /// slurmctld has refused the registration: slurm.conf says more of the node than slurmd found.
 [[nodiscard]] bool is_registration_refused(const Node& node);
+/// A reboot was asked for, or is under way: slurmctld drains the node for it, and undrains it.
+[[nodiscard]] bool is_rebooting(const Node& node);
 /// Somebody asked for it and slurmctld has not begun yet.
 [[nodiscard]] bool is_power_up_requested(const Node& node);
 /// slurmctld wakes it at its next look at the power flags. One that is up may have the POWER_UP

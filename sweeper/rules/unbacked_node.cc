@@ -3,8 +3,6 @@
 // With DOWN first its job goes back to the queue at once, not after SlurmdTimeout; then POWER_DOWN
 // makes the node whole again.
 #include "lib/core/job_note.h"
-#include "lib/fleet/node_extra.h"
-#include "lib/fleet/pause.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
@@ -116,86 +114,6 @@ void revive(Round& round) {
             UpdateNodes{.request = NodeRequest::Idle, .nodes = std::move(nodes), .reason = {}});
 }
 
-bool is_set_aside(const Round& round, const NodePicture& node) {
-  return is_set_aside(round.nodeset_of(node), *node.node);
-}
-
-using Drains = std::map<std::string, std::vector<NodeName>>;  ///< by reason
-
-/// DRAIN would send the job that waits for the node back to the queue: the drain waits for it.
-bool would_cost_job(const NodePicture& node) {
-  return is_allocated(*node.node) && (is_powered_down(*node.node) || is_powering_up(*node.node));
-}
-
-/// Whoever powered the node down has left a note of the drain. It is put back as soon as slurmctld
-/// has taken it away, so that no job gets the node in between. The note goes with it.
-void drain_as_noted(Round& round, Drains& drains) {
-  for (const NodePicture& node : round.picture.nodes()) {
-    if (node.node == nullptr || !round.is_free(node.name)) continue;
-    const auto reason = drain_note(node.node->extra);
-    if (!reason) continue;
-    round.memory.drains.erase(node.name);
-    // While the power-down is still to come, the drain is still there.
-    if (is_power_down_requested(*node.node) || would_cost_job(node)) continue;
-    // Somebody else was faster: what they wrote stays. A pause's drain ends with the pause, an
-    // admin's does not.
-    const bool is_back =
-        is_draining(*node.node) && !is_stop_drained(*node.node, round.nodeset_of(node).name);
-    if (is_back && !round.see(Rule::UnbackedNode, node.name.text + " noted").is_twice()) continue;
-    round.claim(node.name);
-    drains[is_back ? node.node->reason : *reason].push_back(node.name);
-  }
-}
-
-/// The same for drains that are only remembered.
-void drain_as_remembered(Round& round, Drains& drains) {
-  for (auto drain = round.memory.drains.begin(); drain != round.memory.drains.end();) {
-    const NodePicture* node = round.picture.find(drain->first);
-    const bool is_over = node == nullptr || node->node == nullptr || is_draining(*node->node) ||
-                         node->is_coming_up();
-    const bool is_off = !is_over && is_powered_down(*node->node) && !is_powering_down(*node->node);
-    // While the power-down is still to come, the drain is still there.
-    if (is_over && !round.see(Rule::UnbackedNode, drain->first.text + " drain").is_twice()) {
-      ++drain;
-      continue;
-    }
-    if (is_over) {
-      drain = round.memory.drains.erase(drain);
-      continue;
-    }
-    if (is_off && round.is_free(drain->first)) {
-      round.claim(drain->first);
-      drains[drain->second].push_back(drain->first);
-    }
-    ++drain;
-  }
-}
-
-/// Powering down takes an admin's drain away: it is put back.
-void drain_again(Round& round) {
-  Drains drains;
-  drain_as_noted(round, drains);
-  drain_as_remembered(round, drains);
-  for (auto& [reason, nodes] : drains) {
-    round.add(
-        Rule::UnbackedNode,
-        "an admin had drained it",
-        UpdateNodes{.request = NodeRequest::Drain, .nodes = std::move(nodes), .reason = reason});
-  }
-}
-
-/// An admin who wants a static node's VM gone drains the node and powers it down, which takes the
-/// drain away: without it the node would be asked for again. So it is known while it is there.
-void remember_drains(Round& round) {
-  for (const NodePicture& node : round.picture.nodes()) {
-    if (!node.is_static || node.node == nullptr || !is_up(*node.node)) continue;
-    if (is_set_aside(round, node))
-      round.memory.drains[node.name] = node.node->reason;
-    else if (!is_draining(*node.node))
-      round.memory.drains.erase(node.name);
-  }
-}
-
 /// No group of the nodeset is listed at all, though the node had a VM in one: rather a wrong
 /// project or region than the truth.
 bool has_no_group(const Round& round,
@@ -228,7 +146,6 @@ Lost find_lost(Round& round) {
     if (!has_work && is_power_down_requested(*node->node)) continue;
     if (round.spend(1) == 0) continue;
     round.claim(node->name);
-    if (is_set_aside(round, *node)) round.memory.drains[node->name] = node->node->reason;
     (has_work ? lost.busy : lost.idle)[why_gone(round, *node)].push_back(node->name);
   }
   return lost;
@@ -246,9 +163,8 @@ void unbacked_node(Round& round) {
         UpdateNodes{
             .request = NodeRequest::PowerDownForce, .nodes = nodes, .reason = "flex: " + why});
   }
+  keep_drains(round);
   revive(round);
-  drain_again(round);
-  remember_drains(round);
 }
 
 }  // namespace flex

@@ -172,7 +172,8 @@ void forget_over(Round& round) {
       continue;
     }
     Repairs& repairs = history_of(round, *node);
-    const bool is_clear = !is_draining(*node->node);
+    // A drain that a power-down has just taken is put back.
+    const bool is_clear = !is_draining(*node->node) && !round.memory.drains.contains(node->name);
     const bool is_other_vm = !node->has_vm() || node->entry->id != repairs.vm;
     if (is_clear && is_other_vm) repairs.is_under_way = repairs.has_given_up = false;
     const bool is_pardoned =

@@ -23,6 +23,7 @@ NODESETS = [
     # A lease of 105 s.
     Nodeset("lease", 1, {**A, "run_duration_margin": "60m"}, {"SuspendTime": "INFINITE"}),
     Nodeset("orphan", 1, {**A, **LONG}),
+    Nodeset("bulk", 3, {**A, **LONG, "mode": "bulk_insert"}),
 ]
 FLEX = {"sweeper": {"interval": "1s", "orphan_grace": "30s", "finished_request_grace": "1h", "empty_mig_grace": "1h",
                     "listen": "127.0.0.1:0"}}
@@ -103,6 +104,8 @@ def stories(build):
         stories.job["wait"] = cluster.sbatch("-p", "wait", "-N2", "--time=4:00:00")
         stories.job["lease"] = cluster.sbatch("-p", "lease", "-N1", "--time=10", script=ONCE_MORE)
         stories.job["orphan"] = cluster.sbatch("-p", "orphan", "-N1", "--time=10")
+        for count in (1, 2):
+            stories.job[f"bulk {count}"] = cluster.sbatch("-p", "bulk", f"-N{count}", "--time=10")
         yield stories
 
 
@@ -214,6 +217,18 @@ def test_a_node_lost_at_its_lease_end(stories):
     stories.wait(lambda now: now.state(job) == "COMPLETED", 120, "the job to run again")
     again = stories.wait_told(job, "job_started", "job_ended")
     assert stories.check_requests(again, "lease-0") == [body["name"] for body in stories.inserts("lease-0")]
+
+
+def test_vms_without_a_group_are_their_jobs(stories):
+    """In the history, and so in the story of each job. They come together, and are told apart."""
+    for count in (1, 2):
+        job = stories.job[f"bulk {count}"]
+        stories.wait(lambda now: now.state(job) == "COMPLETED", 90, "the job to end")  # pylint: disable=cell-var-from-loop
+        story = stories.wait_told(job, "vm_up", "registered", "vm_gone", seconds=90)
+        for what in ("vm_up", "registered", "vm_gone"):
+            told = events(story, what)
+            assert {event.get("job") for event in told} == {job}, told
+            assert sum(len(stories.cluster.expand(event["nodes"])) for event in told) == count, told
 
 
 def test_a_restart_of_the_sweeper_repeats_nothing(stories):

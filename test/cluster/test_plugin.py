@@ -4,6 +4,7 @@
 The scenes are in plugin_wishes.py and plugin_scenes.py, all under way from the first test on. The tests after
 them have the cluster for themselves, without a sweeper, and the last one kills slurmctld.
 """
+import re
 import signal
 import time
 
@@ -156,6 +157,28 @@ def step(stage, job, label, prolog=None):
     took = time.monotonic() - began
     print(f"{label}: took {took:.2f} s")
     return found, took
+
+
+def test_a_job_whose_end_is_not_known_yet_sees_it_later(idle):
+    """The sweeper or Google was away when it began. Asked again after five minutes, which the file of its node counts."""
+    cluster = idle.cluster
+    known = cluster.node("two-0")["Extra"]
+    cluster.scontrol("update", "nodename=two-0", "extra=")
+    try:
+        job = allocation(idle, "two-0")
+        found, _ = step(idle, job, "early")
+        assert [sight.is_nothing for sight in found] == [True], found
+    finally:
+        cluster.scontrol("update", "nodename=two-0", f"extra={known}")
+    found, _ = step(idle, job, "soon")
+    assert [sight.is_nothing for sight in found] == [True], "within five minutes slurmctld is not asked again"
+    kept = cluster.dir / "spool" / "two-0" / "flex-start" / str(job)
+    text = kept.read_text(encoding="ascii")
+    # In place: it belongs to slurmd's user.
+    kept.write_text(re.sub(r"\d+", lambda number: str(int(number[0]) - 301), text), encoding="ascii")
+    found, _ = step(idle, job, "later")
+    assert_sees(idle, found, "two-0", "two")
+    cluster.scancel(job)
 
 
 def hit_slurmctld(stage, name):

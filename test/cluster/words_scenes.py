@@ -23,6 +23,7 @@ NODESETS = [
     Nodeset("life", 2, {**F, "run_duration_margin": "1h"}),
     Nodeset("one", 1, C),
     Nodeset("other", 1, C),
+    Nodeset("behind", 2, C),
     Nodeset("gpu", 2, {**A, "instance_template": "gpu-template"}),
     Nodeset("again", 1, {**C, "retry": {"base": "8s", "max": "8s"}}),
     Nodeset("late", 5, C),
@@ -150,6 +151,19 @@ def words_of_others(stage):
     yield is_told(stage, job, lambda now: "ticket 12 | " + waiting(now, job, 1))
 
 
+def words_behind(stage):
+    """What an admin puts behind ours stays there, whatever we have to tell later."""
+    jobs = [stage.submit(f"behind {number}", "-p", "behind", "-w", f"behind-{number}", "-N1", "--time=10") for number in (0, 1)]
+    for job in jobs:
+        yield is_told(stage, job, lambda now: waiting(now, job, 1))  # pylint: disable=cell-var-from-loop
+    for job, tail in zip(jobs, (" | ticket 13", " | ticket 14 | ann")):
+        stage.cluster.scontrol("update", f"jobid={job}", f"admincomment={stage.now.comment(job)}{tail}")
+        # From now on there is more to tell.
+        stage.cluster.scontrol("update", f"jobid={job}", "comment=flex(wait=3h)")
+        # pylint: disable=cell-var-from-loop
+        yield is_told(stage, job, lambda now: waiting(now, job, 1, wait=3 * 3600) + tail)
+
+
 def quota(stage):
     """Another reason than a lack of capacity is worth a word."""
     job = stage.submit("gpu", "-p", "gpu", "-N2", "--time=10")
@@ -218,6 +232,7 @@ SCENES = {
     "life": life,
     "one VM": one_vm,
     "words of others": words_of_others,
+    "words behind ours": words_behind,
     "quota": quota,
     "second attempt": second_attempt,
     "capped": capped,

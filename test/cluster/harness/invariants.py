@@ -391,7 +391,6 @@ def wanted_request(record):
 # Drains of others
 
 
-OWN_SUSPEND = " (slurmctld's own SuspendTime)"
 ENDS_DRAIN = ("undrain", "resume", "idle", "power_down", "power_down_force", "power_down_asap", "down", "future")
 
 
@@ -402,7 +401,7 @@ def _asks_for_repair(record, node, act):
 
 
 def drain_kept(record):
-    found = []
+    found, able = [], working(record)
     for node, looks in record.node_looks.items():
         ends = [act["at"] for act in record.admin_acts(node, *ENDS_DRAIN)]
         drains = record.admin_acts(node, "drain")
@@ -416,19 +415,17 @@ def drain_kept(record):
             parts = overlap((act["at"] + BLINK, until), lost)
             reason = looks.intervals(lambda look: look["reason"] != act["reason"])  # noqa: B023
             for what, intervals in (("its drain", parts), ("the drain's reason", overlap((act["at"] + BLINK, until), reason))):
-                gone = max((end - begin for begin, end in intervals), default=0)
-                if gone <= SLACK / 2:
+                # Only time counts in which somebody could have put it back, or rounds that a test made by hand.
+                lost_for = {part: length(overlap(part, able)) for part in intervals}
+                bad = [part for part in intervals if lost_for[part] > SLACK / 2 or
+                       len([begin for begin, _ in record.rounds if part[0] + SLACK / 2 < begin < part[1]]) >= ROUNDS]
+                if not bad:
                     continue
-                at = next(begin for begin, end in intervals if end - begin == gone)
+                at, end = max(bad, key=lambda part: part[1] - part[0])
                 look = looks.at(at)
-                before = looks.at(at - 0.001)
-                # Nobody asked for it: a power-down of ours has a reason of its own.
-                is_slurms = ("POWERING_DOWN" in look["state"] and look["reason"] == act["reason"]
-                             and "POWER_DOWN" not in (before or look)["state"].split("+")
-                             and not any(name == node and at - SLACK <= asked <= at for asked, name in record.power_downs))
                 found.append(Violation(
-                    "drain_kept", f"{node} lost {what} ({act['reason']!r}), which was not ours, for {gone:.0f} s: it was "
-                    f"{look['state']}, reason {look['reason']!r}{OWN_SUSPEND if is_slurms else ''}", at, frozenset([node])))
+                    "drain_kept", f"{node} lost {what} ({act['reason']!r}), which was not ours, for {end - at:.0f} s: it was "
+                    f"{look['state']}, reason {look['reason']!r}", at, frozenset([node])))
                 break
     return found
 

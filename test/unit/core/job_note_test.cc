@@ -13,6 +13,26 @@ TEST_CASE("with_note: replaces our part and keeps what others wrote", "[core]") 
   CHECK(with_note("a | b", "new") == "a | b | flex: new");
 }
 
+TEST_CASE("with_note: what others put behind ours stays", "[core]") {
+  CHECK(with_note("flex: old | billing=42", "new") == "flex: new | billing=42");
+  CHECK(with_note("flex: old\nbilling=42", "new") == "flex: new\nbilling=42");
+  CHECK(with_note("a | flex: old | b | c", "new") == "a | flex: new | b | c");
+  CHECK(with_note("a | flex: old | ", "new") == "a | flex: new | ");
+  CHECK(with_note("flex: old|billing=42", "new") == "flex: new|billing=42");
+  CHECK(with_note("flex: old  || billing=42", "new") == "flex: new  || billing=42");
+  CHECK(with_note("flex:  | x", "new") == "flex: new | x");
+  CHECK(our_note("flex: | x").empty());
+  CHECK(our_note("a | flex: old | b") == "old");
+  CHECK(our_note("flex: old\nb") == "old");
+  // Again and again.
+  std::string comment = "flex: one | theirs";
+  for (const char* text : {"two", "three | four", "five\nsix", "seven"}) {
+    comment = with_note(comment, text);
+    CHECK(with_note(comment, text) == comment);
+  }
+  CHECK(comment == "flex: seven | theirs");
+}
+
 TEST_CASE("with_note: words like ours in a user's text do not make it grow", "[core]") {
   const std::string text = "waiting; " + note_ignored({"run=x | flex: y: not a time"});
   const std::string once = with_note("site text", text);
@@ -85,6 +105,7 @@ TEST_CASE("warning_line: rounds up to minutes and is never negative", "[core]") 
 }
 
 TEST_CASE("our_note: our part of a comment, and nothing of others", "[core]") {
+  // Of an older version, which quoted a user so.
   CHECK(our_note("flex: waiting | flex: for VMs") == "waiting | flex: for VMs");
   CHECK(our_note("billing=42 | flex: waiting") == "waiting");
   CHECK(our_note("billing=42").empty());

@@ -86,7 +86,36 @@ TEST_CASE("take down: an admin's drain is noted in the same call, and the reason
 
   REQUIRE(drain_nodes(world.scheduler, nodes("a", 1), kFan));
   CHECK(is_draining(drained));
-  CHECK(drained.extra == "rack=7");
+  CHECK(drained.extra.starts_with("rack=7 "));
+  CHECK(drain_note(drained.extra) == kFan);
+}
+
+TEST_CASE("drain: what outlives a power-down is noted in the same call", "[power_down]") {
+  World world;
+  world.add("a-0", kIdle).extra = "rack=7";
+  world.add("a-1", kIdle);
+  REQUIRE(drain_nodes(world.scheduler, nodes("a", 2), "flex: gave up after 3 repairs: Xid 79"));
+  CHECK(world.scheduler.updates.size() == 2);
+  CHECK(drain_note(world.scheduler.find_node("a-0")->extra) ==
+        "flex: gave up after 3 repairs: Xid 79");
+  REQUIRE(drain_nodes(world.scheduler, nodes("a", 2), "flex: nodeset a stopped: paused by ann"));
+  CHECK(world.scheduler.updates.size() == 3);
+  CHECK(drain_note(world.scheduler.find_node("a-1")->extra) ==
+        "flex: gave up after 3 repairs: Xid 79");
+}
+
+TEST_CASE("take down: an admin's DOWN is noted, and slurmctld's words do not hide the reason",
+          "[power_down]") {
+  World world;
+  world.add("a-0", NODE_STATE_DOWN | NODE_STATE_CLOUD, kFan);
+  world.add("a-1", NODE_STATE_DOWN | NODE_STATE_CLOUD, "Not responding");
+  world.add("a-2", NODE_STATE_DOWN | NODE_STATE_CLOUD | NODE_STATE_DRAIN, "Not responding").extra =
+      with_drain_note("", kFan);
+  CHECK(world.take(nodes("a", 3)).done.size() == 3);
+  CHECK(drain_note(world.scheduler.find_node("a-0")->extra) == kFan);
+  CHECK(world.scheduler.find_node("a-0")->reason == kFan);
+  CHECK(world.scheduler.find_node("a-1")->extra.empty());
+  CHECK(drain_note(world.scheduler.find_node("a-2")->extra) == kFan);
 }
 
 TEST_CASE("take down: DOWN says that it was us; the note keeps the admin's reason",
@@ -141,6 +170,22 @@ TEST_CASE("drains: which are kept, and which the next VM mends", "[power_down]")
   CHECK_FALSE(is_kept(kIdle | NODE_STATE_DRAIN, "Xid 79"));
   CHECK_FALSE(is_kept(kIdle | NODE_STATE_DRAIN, "flex: nodeset a stopped: paused by ann"));
   CHECK_FALSE(is_kept(kIdle | NODE_STATE_DRAIN | NODE_STATE_INVALID_REG, "Low RealMemory"));
+  CHECK_FALSE(is_kept(kIdle | NODE_STATE_DRAIN, "POWER_DOWN_ASAP"));
+  CHECK_FALSE(is_kept(kIdle | NODE_STATE_DRAIN | NODE_STATE_REBOOT_REQUESTED, "Reboot ASAP"));
+  CHECK(is_kept(kIdle | NODE_STATE_DRAIN, "POWER_DOWN_ASAP, says ann"));
+  CHECK(is_kept(kIdle | NODE_STATE_DRAIN, "ann looks at it : Not responding"));
+  constexpr std::uint64_t kDown = NODE_STATE_DOWN | NODE_STATE_CLOUD;
+  CHECK(is_kept(kDown, "ann looks at it"));
+  for (const char* reason : {"Not responding",
+                             "ResumeTimeout reached",
+                             "old : Not responding",
+                             "Node unexpectedly rebooted",
+                             "reboot timed out",
+                             "flex: its VM is gone",
+                             "flex: gave up after 3 repairs: Xid 79",
+                             "Xid 79",
+                             ""})
+    CHECK_FALSE(is_kept(kDown, reason));
 }
 
 TEST_CASE("drain note: beside a lease, in JSON, and away again", "[power_down]") {
@@ -150,7 +195,8 @@ TEST_CASE("drain note: beside a lease, in JSON, and away again", "[power_down]")
     const std::string with = with_drain_note(before, kFan);
     CAPTURE(before, with);
     CHECK(drain_note(with) == kFan);
-    CHECK(with_drain_note(with, "another") == with);
+    CHECK(with_drain_note(with, "") == with);
+    CHECK(drain_note(with_drain_note(with, "another")) == "another");
     CHECK(read_lease(with) == read_lease(before));
     CHECK(without_drain_note(with) == before);
     CHECK(drain_note(with_lease(with, std::nullopt)) == kFan);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeper/act.h"
 
+#include "lib/fleet/node_extra.h"
 #include "test/support/catch.h"
 #include "test/support/fake_cloud.h"
 #include "test/support/fake_scheduler.h"
@@ -203,6 +204,37 @@ TEST_CASE("act: what others wrote in a node's extra since the look stays") {
   CHECK(stage.slurm.find_node("a-1")->extra == "rack 7 flex(end=9,nodeset=a)");
   CHECK(stage.slurm.find_node("a-2")->extra.empty());
   CHECK(stage.slurm.find_node("a-3")->extra.empty());
+}
+
+TEST_CASE("act: a drain is noted in extra, beside what is there, if it still stands") {
+  Stage stage;
+  stage.scene.state("a-[0-2]", kIdle | NODE_STATE_DRAIN);
+  for (const char* name : {"a-0", "a-1", "a-2"}) stage.scene.node(name).reason = "fan";
+  stage.scene.node("a-3").extra = with_drain_note("rack 7", "disk");
+  stage.settle();
+  // An admin was faster.
+  stage.slurm.find_node("a-1")->state = kIdle;
+  stage.slurm.find_node("a-2")->reason = "fan and disk";
+  const NodeLease lease{.end = TimePoint{Seconds{9}}, .nodeset = "a", .request = {}};
+  stage.carry_out({action(Rule::NodeNote, NoteDrain{.nodes = nodes("a", 3), .reason = "fan"}),
+                   action(Rule::NodeNote, NoteDrain{.nodes = nodes("a", 1, 3), .reason = {}}),
+                   action(Rule::NodeNote, NoteLease{.nodes = nodes("a", 1), .lease = lease})});
+  CHECK(stage.slurm.find_node("a-0")->extra == "flex(drained=fan) flex(end=9,nodeset=a)");
+  for (const char* name : {"a-1", "a-2"}) CHECK(stage.slurm.find_node(name)->extra.empty());
+  CHECK(stage.slurm.find_node("a-3")->extra == "rack 7");
+  stage.carry_out({action(Rule::NodeNote, NoteDrain{.nodes = nodes("a", 1), .reason = {}})});
+  CHECK(drain_note(stage.slurm.find_node("a-0")->extra) == "fan");
+}
+
+TEST_CASE("act: nothing is written to a node whose drain is still to be put back") {
+  Stage stage;
+  // Any update of a node that is not drained makes slurmctld clear its reason.
+  stage.scene.state("a-0", kGoing);
+  stage.scene.node("a-0").reason = "fan";
+  stage.scene.node("a-0").extra = with_drain_note("flex(end=5,nodeset=a)", "fan");
+  stage.settle();
+  stage.carry_out({action(Rule::NodeNote, NoteLease{.nodes = nodes("a", 1), .lease = {}})});
+  CHECK(read_lease(stage.slurm.find_node("a-0")->extra));
 }
 
 TEST_CASE("act: a job is cancelled after it was told why, unless it has moved") {

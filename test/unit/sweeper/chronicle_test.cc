@@ -144,6 +144,20 @@ TEST_CASE("chronicle: another reason is told at once, other words now and then",
   CHECK(watch.look().size() == 1);
 }
 
+TEST_CASE("chronicle: VMs of bulkInsert are their jobs'", "[sweeper]") {
+  Watch watch;
+  watch.waiting_job(7, "a-[0-1]");
+  watch.waiting_job(8, "a-2");
+  SweptGroup& loose = watch.owned("");
+  loose.group.kind = GroupKind::Loose;
+  watch.vms("a-[0-2]", "");
+  for (Instance& vm : loose.instances)
+    vm.description = ownership_mark("hpc", "a") + (vm.name.text == "a-2" ? " job=8" : " job=7");
+  CHECK(watch.look() == Texts{"vm_up a-[0-1] job=7", "vm_up a-2 job=8"});
+  loose.instances.clear();
+  CHECK(watch.look() == Texts{"vm_gone a-[0-1] job=7 lost", "vm_gone a-2 job=8 lost"});
+}
+
 TEST_CASE("chronicle: how a VM went", "[sweeper]") {
   Watch watch;
   watch.running_job(7, "a-[0-3]");

@@ -149,8 +149,26 @@ TEST_CASE("unhealthy_node: gives up after max_repairs in a day, and says so once
   for (int i = 0; i < 5; ++i) CHECK(ward.round().empty());
   SECTION("an admin who undrains it gives it another chance") {
     ward.state("a-0", kIdle);
+    ward.node("a-0").reason.clear();
     ward.round();
     CHECK(ward.memory.repairs.empty());
+  }
+  SECTION("also while it is off") {
+    ward.off("a-0", kOff | NODE_STATE_DRAIN);
+    ward.rounds(2);
+    ward.state("a-0", kOff);
+    ward.node("a-0").reason.clear();
+    ward.round();
+    CHECK(ward.memory.repairs.empty());
+  }
+  SECTION("slurmctld's own power-down is no chance: it is drained again") {
+    ward.off("a-0", kGoing);
+    CHECK(ward.round() == Texts{"unbacked_node DRAIN a-0"});
+    CHECK(ward.reason() == "flex: gave up after 2 repairs: Xid 79");
+    ward.off("a-0", kOff | NODE_STATE_DRAIN);
+    ward.round();
+    CHECK(ward.memory.repairs.at({"a-0"}).times.size() == 2);
+    CHECK(ward.memory.repairs.at({"a-0"}).has_given_up);
   }
   SECTION("a day later there is another") {
     ward.node("a-0").reason = "Xid 79";
@@ -215,13 +233,10 @@ TEST_CASE("unbacked_node: an admin's drain outlives the power-down") {
   scene.node("a-0").reason = "bad fan";
   CHECK(scene.rounds(2) == Texts{"unbacked_node POWER_DOWN_FORCE a-0"});
   scene.state("a-0", kGoing);
-  CHECK(scene.round().empty());
-  scene.state("a-0", kOff);
   CHECK(scene.round() == Texts{"unbacked_node DRAIN a-0"});
   CHECK(std::get<UpdateNodes>(scene.actions.front().what).reason == "bad fan");
   scene.state("a-0", kOff | NODE_STATE_DRAIN);
   CHECK(scene.rounds(3).empty());
-  CHECK(scene.memory.drains.empty());
 }
 
 TEST_CASE("unbacked_node: a static node that an admin drains and powers down stays drained") {
@@ -232,14 +247,13 @@ TEST_CASE("unbacked_node: a static node that an admin drains and powers down sta
   scene.node("a-0").reason = "bad fan";
   CHECK(scene.rounds(5).empty());
   scene.state("a-0", kGoing);  // which takes the drain away
-  CHECK(scene.round().empty());
-  scene.no_vms();
-  scene.state("a-0", kOff);
   CHECK(scene.round() == Texts{"unbacked_node DRAIN a-0"});
   CHECK(std::get<UpdateNodes>(scene.actions.front().what).reason == "bad fan");
+  scene.no_vms();
   scene.state("a-0", kOff | NODE_STATE_DRAIN);
   CHECK(scene.rounds(3).empty());
   scene.state("a-0", kOff);
+  scene.node("a-0").reason.clear();
   CHECK(scene.round() == Texts{"static_node POWER_UP a-0"});
 }
 
@@ -251,6 +265,7 @@ TEST_CASE("unbacked_node: a static node that was undrained while it was up is as
   scene.node("a-0").reason = "bad fan";
   scene.rounds(3);
   scene.state("a-0", kIdle);
+  scene.node("a-0").reason.clear();
   CHECK(scene.round().empty());
   CHECK(scene.memory.drains.empty());
   scene.no_vms();

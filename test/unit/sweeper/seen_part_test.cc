@@ -2,6 +2,7 @@
 // A look that shows some nodesets only, and lists that were not read in this round.
 #include "sweeper/seen_part.h"
 
+#include "lib/fleet/node_extra.h"
 #include "sweeper/kept_groups.h"
 #include "test/support/catch.h"
 #include "test/support/scene.h"
@@ -125,6 +126,24 @@ TEST_CASE("keep_waiting: blind from the start, with what is remembered", "[rules
   // What is remembered counts more than when the job began.
   scene.memory.armed[{"a-0"}] = scene.shot.now - Seconds{10};
   CHECK(decide_blindly(scene.settings, scene.shot, scene.memory).actions.empty());
+}
+
+TEST_CASE("seen part: a drain is put back though no VM can be seen", "[rules]") {
+  TwoSets scene;
+  Node& node = scene.node("b-1");
+  node.reason = "fan";
+  node.extra = with_drain_note("", "fan");
+  node.state = kGoing;
+  SECTION("of this nodeset") {
+    scene.hide("b");
+    CHECK(scene.round() == Texts{"unbacked_node DRAIN b-1"});
+  }
+  SECTION("at all") {
+    const auto actions = decide_blindly(scene.settings, scene.shot, scene.memory).actions;
+    REQUIRE(actions.size() == 1);
+    CHECK(kind_text(actions[0]) == "DRAIN");
+    CHECK(nodes_of(actions[0]) == nodes("b", 1, 1));
+  }
 }
 
 TEST_CASE("kept groups: those that actions go by, if their lists are older", "[rules]") {
