@@ -112,13 +112,12 @@ struct NodesetLook {
       else
         look_into(cloud, view, name);
     }
-    const std::set<std::string> zones = zones_of(nodeset);
-    if (of_jobs.size() > kFew && !zones.empty()) return find_among(of_jobs, zones);
+    if (of_jobs.size() > kFew) return find_among(of_jobs);
     for (const Group* group : of_jobs) look_into(cloud, view, group->name);
   }
 
   /// A queued node is in its job's group, a VM says which group has made it.
-  void find_among(const std::vector<const Group*>& groups, const std::set<std::string>& zones) {
+  void find_among(const std::vector<const Group*>& groups) {
     std::set<JobId> known;
     if (jobs) {
       for (const JobId job : jobs()) known.insert(job);
@@ -129,6 +128,8 @@ struct NodesetLook {
       else
         view.groups[group->name].is_read = false;
     }
+    std::set<std::string> zones = zones_of(nodeset);
+    if (zones.empty()) zones.insert(std::string{});  // all of them
     for (const std::string& zone : zones) {
       cloud.fetch_vms({.zone = zone, .name_pattern = pattern_of(nodes), .with_group = true},
                       [this](Result<std::vector<ZoneVm>> got) {
