@@ -257,6 +257,16 @@ Result<std::vector<Job>> living_jobs(Scheduler& scheduler,
   return jobs;
 }
 
+/// Of the jobs that have groups of their own those that are to be looked at. What is left of jobs
+/// that are gone can be told only by all jobs that there are.
+std::vector<JobId> jobs_with_groups(Scheduler& scheduler,
+                                    const std::vector<Job>& known,
+                                    const std::vector<NodeName>& nodes,
+                                    const std::vector<JobId>& owners) {
+  const auto all = scheduler.load_all_jobs();
+  return all ? jobs_to_look_at(*all, nodes, owners) : jobs_of_nodes(known, nodes);
+}
+
 /// A job is asked for as a whole: nodes that slurmctld has woken before, for a job that is gone,
 /// are part of what it lacks. Without slurmctld's word on their state they are left alone.
 bool complete(Session& session,
@@ -269,9 +279,10 @@ bool complete(Session& session,
   const auto is_new = [&](const NodeName& node) { return !seen.contains(node); };
   if (std::any_of(rest.begin(), rest.end(), is_new)) {
     looked_at.insert(looked_at.end(), rest.begin(), rest.end());
-    fleet = fetch_fleet(*session.cloud, session.config, session.cluster, looked_at, [&] {
-      return jobs_of_nodes(jobs, looked_at);
-    });
+    fleet = fetch_fleet(
+        *session.cloud, session.config, session.cluster, looked_at, [&](const auto& owners) {
+          return jobs_with_groups(*session.scheduler, jobs, looked_at, owners);
+        });
   }
   std::vector<NodeName> asked = rest;
   for (const Demand::JobNodes& wanted : demand.jobs)
@@ -355,10 +366,12 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
                              return loaded;
                            }).share();
   const std::vector<NodeName> looked_at = nodes_to_look_at(*nodes, request);
-  FleetView fleet = fetch_fleet(*session->cloud, session->config, session->cluster, looked_at, [&] {
-    const auto& loaded = jobs_coming.get();
-    return loaded ? jobs_of_nodes(*loaded, looked_at) : std::vector<JobId>{};
-  });
+  FleetView fleet = fetch_fleet(
+      *session->cloud, session->config, session->cluster, looked_at, [&](const auto& owners) {
+        const auto& loaded = jobs_coming.get();
+        return loaded ? jobs_with_groups(*session->scheduler, *loaded, looked_at, owners)
+                      : std::vector<JobId>{};
+      });
   const Result<std::vector<Job>>& jobs = jobs_coming.get();
   if (!jobs) {
     session->state_dir = session->config.sweeper.state_dir;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string_view>
 #include <unordered_set>
@@ -120,7 +121,10 @@ struct NodesetLook {
   void find_among(const std::vector<const Group*>& groups) {
     std::set<JobId> known;
     if (jobs) {
-      for (const JobId job : jobs()) known.insert(job);
+      std::vector<JobId> owners;
+      for (const Group* group : groups)
+        owners.push_back(described_number(group->description, "job"));
+      for (const JobId job : jobs(owners)) known.insert(job);
     }
     for (const Group* group : groups) {
       if (known.contains(described_number(group->description, "job")))
@@ -219,6 +223,27 @@ std::vector<JobId> jobs_of_nodes(const std::vector<Job>& jobs, std::span<const N
       return wanted.contains(node);
     });
     if (has_any) ids.push_back(job.id);
+  }
+  return ids;
+}
+
+std::vector<JobId> jobs_to_look_at(const std::vector<Job>& all,
+                                   std::span<const NodeName> nodes,
+                                   const std::vector<JobId>& owners) {
+  constexpr std::size_t kMostGone = 10;
+  std::unordered_set<JobId> holding;
+  for (const Job& job : all) {
+    if (job.holds_nodes()) holding.insert(job.id);
+  }
+  std::set<JobId, std::greater<>> gone;
+  for (const JobId owner : owners) {
+    if (!holding.contains(owner)) gone.insert(owner);
+  }
+  std::vector<JobId> ids = jobs_of_nodes(all, nodes);
+  const std::size_t most = ids.size() + kMostGone;
+  for (const JobId id : gone) {
+    if (ids.size() >= most) break;
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
   }
   return ids;
 }
