@@ -274,7 +274,7 @@ bool complete(Session& session,
               std::vector<NodeName> looked_at,
               FleetView& fleet,
               Demand& demand) {
-  std::vector<NodeName> rest = rest_of_jobs(session.config, demand);
+  const std::vector<NodeName> rest = rest_of_jobs(session.config, demand);
   std::unordered_set<NodeName> seen(looked_at.begin(), looked_at.end());
   const auto is_new = [&](const NodeName& node) { return !seen.contains(node); };
   if (std::any_of(rest.begin(), rest.end(), is_new)) {
@@ -290,17 +290,12 @@ bool complete(Session& session,
   auto living = living_jobs(*session.scheduler, fleet, asked, jobs);
   if (!living) return false;
   demand.living = std::move(*living);
-  rest = nodes_without_vm(
-      session.config, session.cluster, fleet, rest_of_jobs(session.config, demand));
-  if (rest.empty()) return true;
+  const std::vector<NodeName> lacking = nodes_without_vm(
+      session.config, session.cluster, fleet, others_of_jobs(session.config, demand));
+  if (lacking.empty()) return true;
   const auto nodes = session.scheduler->load_nodes();
   if (!nodes) return false;
-  std::unordered_set<NodeName> coming;
-  for (const Node& node : *nodes) {
-    if (!is_up(node) && !is_powering_down(node)) coming.insert(node.name);
-  }
-  std::erase_if(rest, [&](const NodeName& node) { return !coming.contains(node); });
-  add_rest(demand, rest);
+  note_states(session.config, *nodes, lacking, demand);
   return true;
 }
 

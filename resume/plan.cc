@@ -95,9 +95,9 @@ class SeenFacts : public NodeFacts {
   SeenFacts(const std::map<std::size_t, Holdings>& holdings,
             const FleetView& fleet,
             const Config& config,
-            const std::vector<Job>& living)
-      : holdings_(holdings), config_(config) {
-    for (const Job& job : living) {
+            const Demand& demand)
+      : holdings_(holdings), config_(config), demand_(demand) {
+    for (const Job& job : demand.living) {
       for (const NodeName& node : job.nodes) jobs_[node].push_back(&job);
     }
     for (const auto& [index, view] : fleet) {
@@ -114,7 +114,8 @@ class SeenFacts : public NodeFacts {
   [[nodiscard]] bool lacks_vm(const NodeName& node) const override {
     const Config::Place* const place = config_.find(node);
     const auto found = place == nullptr ? holdings_.end() : holdings_.find(place->nodeset);
-    return found != holdings_.end() && !has_vm(found->second, node);
+    return found != holdings_.end() && !has_vm(found->second, node) &&
+           !demand_.not_coming.contains(node);
   }
 
   [[nodiscard]] std::vector<const ResizeRequest*> requests_on(const NodeName& node) const override {
@@ -140,6 +141,7 @@ class SeenFacts : public NodeFacts {
 
   const std::map<std::size_t, Holdings>& holdings_;
   const Config& config_;
+  const Demand& demand_;
   std::unordered_map<NodeName, std::vector<const Job*>> jobs_{};
   std::unordered_map<NodeName, std::vector<Active>> active_{};
 };
@@ -166,13 +168,14 @@ class Planner {
           const std::string& cluster,
           const FleetView& fleet,
           const PlanOptions& options,
-          const std::vector<Job>& living)
+          const Demand& demand)
       : config_(config), cluster_(cluster), fleet_(fleet), options_(options) {
     plan_.cluster = cluster;
     for (const auto& [index, view] : fleet) {
       holdings_[index] = holdings_of(view, cluster, config.nodesets[index].name);
     }
-    if (!living.empty()) facts_ = std::make_unique<SeenFacts>(holdings_, fleet, config, living);
+    if (!demand.living.empty())
+      facts_ = std::make_unique<SeenFacts>(holdings_, fleet, config, demand);
   }
 
   void add_job(const Demand::JobNodes& wanted) {
@@ -626,7 +629,7 @@ ResumePlan plan_resume(const Config& config,
                        const Demand& demand,
                        const FleetView& fleet,
                        const PlanOptions& options) {
-  Planner planner{config, cluster, fleet, options, demand.living};
+  Planner planner{config, cluster, fleet, options, demand};
   for (const Demand::JobNodes& wanted : demand.jobs) planner.add_job(wanted);
   planner.add_jobless(demand.jobless);
   return planner.finish();
