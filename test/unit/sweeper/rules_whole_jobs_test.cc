@@ -222,6 +222,36 @@ TEST_CASE("lease_end: shared nodes that wait for a VM are fenced, in steps") {
   CHECK(changes <= 3);
 }
 
+TEST_CASE("lease_end: the fence stays until the VM says when it ends") {
+  Scene scene;
+  share(scene);
+  scene.waiting_job(7, "a-0");
+  ResizeRequest& request = scene.asked(7, "a-0");
+  const auto fences = [&] {
+    std::vector<TimePoint> starts;
+    for (const Action& action : scene.raw_round()) {
+      if (const auto* set = std::get_if<SetReservation>(&action.what)) {
+        scene.shot.reservations.items = {set->reservation};
+        starts.push_back(set->reservation.start);
+      } else if (std::holds_alternative<DeleteReservation>(action.what)) {
+        scene.shot.reservations.items.clear();
+      }
+    }
+    return starts;
+  };
+  CHECK(fences().size() == 1);
+  request.state = RequestState::Succeeded;
+  scene.vms("a-0");
+  scene.entry("a-0").terminates.reset();
+  CHECK(fences().empty());
+  REQUIRE(scene.shot.reservations.items.size() == 1);
+  CHECK(scene.shot.reservations.items[0].start <= scene.shot.now + 75min);
+  scene.entry("a-0").terminates = scene.shot.now + 70min;
+  fences();
+  REQUIRE(scene.shot.reservations.items.size() == 1);
+  CHECK(scene.shot.reservations.items[0].start <= scene.shot.now + 70min);
+}
+
 TEST_CASE("lease_end: nodes of an exclusive partition that wait for a VM need no fence") {
   Scene scene;
   share(scene);
