@@ -252,6 +252,37 @@ TEST_CASE("lease_end: the fence stays until the VM says when it ends") {
   CHECK(scene.shot.reservations.items[0].start <= scene.shot.now + 70min);
 }
 
+TEST_CASE("surplus_request: of two jobs' requests for a shared node the younger goes") {
+  Scene scene;
+  share(scene);
+  scene.waiting_job(7, "a-0");
+  scene.waiting_job(8, "a-[0-1]");
+  scene.asked(7, "a-0");
+  ResizeRequest& younger = scene.asked(8, "a-[0-1]");
+  younger.created += 2s;
+  CHECK(quiet(scene.round()) == Texts{"surplus_request cancel_request a-[0-1] @hpc-a/j8-x job=8"});
+  // What it then lacks is asked for without the other's node.
+  scene.owned().requests.pop_back();
+  std::erase_if(scene.owned().instances,
+                [](const Instance& entry) { return entry.name.text == "a-1"; });
+  CHECK(quiet(scene.rounds(2)) == Texts{"unrequested_node ask a-1 job=8"});
+}
+
+TEST_CASE("surplus_request: one that is being served stays; a gone job's does not count") {
+  Scene scene;
+  share(scene);
+  scene.waiting_job(7, "a-0");
+  scene.waiting_job(8, "a-[0-1]");
+  scene.asked(7, "a-0");
+  ResizeRequest& younger = scene.asked(8, "a-[0-1]", RequestState::Provisioning);
+  younger.created += 2s;
+  CHECK(quiet(scene.round()) == Texts{"surplus_request cancel_request a-0 @hpc-a/j7-x job=7"});
+  younger.state = RequestState::Accepted;
+  scene.end_job(7);
+  for (const std::string& text : quiet(scene.rounds(2)))
+    CHECK(text.find("j8-x") == std::string::npos);
+}
+
 TEST_CASE("lease_end: nodes of an exclusive partition that wait for a VM need no fence") {
   Scene scene;
   share(scene);
