@@ -470,7 +470,8 @@ class Planner {
                    .step = route.step,
                    .renewed = options_.renewed,
                    .failures = options_.failures,
-                   .is_race = route.is_race};
+                   .is_race = route.is_race,
+                   .shorter = options_.shorter};
     request.key = {.cluster = cluster_,
                    .nodeset = config_.nodesets[ask.nodeset].name,
                    .job = ask.id(),

@@ -211,6 +211,23 @@ std::string note_longer(Seconds before, Seconds now) {
       format_slurm_time(before));
 }
 
+std::string note_lengthened(Seconds before, Seconds now) {
+  return fmt::format(
+      "VMs are asked for for {} instead of {}: a time limit was raised, or a longer job is on the "
+      "same nodes",
+      format_slurm_time(now),
+      format_slurm_time(before));
+}
+
+std::string note_ends_early(TimePoint ends, Seconds time_limit, bool is_requeued) {
+  const Overrun overrun{.ends = ends, .time_limit = std::nullopt, .is_requeued = is_requeued};
+  return fmt::format("{}{}, before its time limit of {} is over: {}; checkpoint before",
+                     kRunning,
+                     local_time(ends),
+                     format_slurm_time(time_limit),
+                     fate(overrun));
+}
+
 std::string note_incomplete(std::size_t there,
                             std::size_t all,
                             const std::optional<Seconds>& limit,

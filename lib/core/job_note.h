@@ -83,6 +83,13 @@ struct Overrun {
 /// The request is made anew for longer-lived VMs, because a job on its nodes needs them now.
 [[nodiscard]] std::string note_longer(Seconds before, Seconds now);
 
+/// That has been done, and it waits for those VMs.
+[[nodiscard]] std::string note_lengthened(Seconds before, Seconds now);
+
+/// Its VMs are there, it has not begun, and they end before its time limit is over: "VMs end
+/// 2026-11-16T18:35, before its time limit of 10:00:00 is over: …".
+[[nodiscard]] std::string note_ends_early(TimePoint ends, Seconds time_limit, bool is_requeued);
+
 /// Some of its VMs are there, others have not come in time: all are given back and asked for
 /// together. `limit`: incomplete_timeout; none: those that are there would end too early.
 [[nodiscard]] std::string note_incomplete(std::size_t there,

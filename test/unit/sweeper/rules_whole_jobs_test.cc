@@ -283,6 +283,47 @@ TEST_CASE("surplus_request: one that is being served stays; a gone job's does no
     CHECK(text.find("j8-x") == std::string::npos);
 }
 
+TEST_CASE("job_note: a raised time limit can be read for as long as the job waits") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]", 10h);
+  scene.asked(7, "a-[0-1]");
+  scene.raw_round();
+  CHECK(scene.comment(7).find("10:15:00 instead of 01:15:00") != std::string::npos);
+  const AskForNodes* ask = ask_in(scene);
+  REQUIRE(ask != nullptr);
+  const std::string description = ask->plan.groups[0].requests[0].spec.description;
+  scene.shot.jobs.items[0].admin_comment = scene.comment(7);
+  // The next note says how it stands, and this, too.
+  scene.raw_round(2min);
+  CHECK(scene.comment(7).find("waiting for 2 VMs") != std::string::npos);
+  CHECK(scene.comment(7).find("10:15:00 instead of 01:15:00") != std::string::npos);
+  // And when the new request has taken the old one's place.
+  ResizeRequest& request = scene.owned().requests[0];
+  request.description = description;
+  request.run_duration = 10h + 15min;
+  scene.shot.jobs.items[0].admin_comment = {};
+  scene.raw_round(2min);
+  CHECK(scene.comment(7).find("waiting for 2 VMs") != std::string::npos);
+  CHECK(scene.comment(7).find("10:15:00 instead of 01:15:00") != std::string::npos);
+}
+
+TEST_CASE("job_note: VMs that end before a limit that was raised while they boot") {
+  const Utc utc;
+  Scene scene;
+  Job& waiting = scene.waiting_job(7, "a-0");
+  waiting.is_batch = waiting.may_requeue = true;
+  scene.asked(7, "a-0", RequestState::Succeeded);
+  came(scene, "a-0", 75min);
+  scene.raw_round();
+  CHECK(scene.comment(7).starts_with("flex: VMs end "));
+  CHECK(scene.comment(7).find("before") == std::string::npos);
+  scene.shot.jobs.items[0].admin_comment = scene.comment(7);
+  scene.shot.jobs.items[0].time_limit = 10h;
+  scene.raw_round(2min);
+  CHECK(scene.comment(7).find("before its time limit of 10:00:00 is over: it will be requeued") !=
+        std::string::npos);
+}
+
 TEST_CASE("lease_end: nodes of an exclusive partition that wait for a VM need no fence") {
   Scene scene;
   share(scene);
