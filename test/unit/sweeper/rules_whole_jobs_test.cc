@@ -105,7 +105,7 @@ TEST_CASE("stale_request: what has a VM, is static or another job's needs no pla
 
 TEST_CASE("stale_request: a static node's request is judged by itself, whoever it was made for") {
   Scene scene;
-  scene.settings.places.at({"a-0"}).is_static = true;
+  scene.settings.places[{"a-0"}].is_static = true;
   scene.waiting_job(7, "a-[0-1]");
   scene.asked(7, "a-0");
   ResizeRequest second = scene.asked(7, "a-1");
