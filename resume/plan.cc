@@ -365,15 +365,18 @@ class Planner {
     const std::size_t capacity = group_capacity(nodeset);
     const auto positions = own_group ? positions_of(ask) : decltype(positions_of(ask)){};
     std::map<MigName, std::vector<NodeName>> by_group;
+    std::map<std::size_t, MigName> names;  // the same for all nodes of one group
     for (const NodeName& node : ask.nodes) {
+      const std::size_t number =
+          (own_group ? positions.at(node) : config_.find(node)->index) / capacity;
       const auto name_of = [&](const std::string& variant) {
-        return own_group
-                   ? job_group_name(
-                         cluster_, nodeset.name, ask.id(), positions.at(node) / capacity, variant)
-                   : group_of_node(cluster_, nodeset, config_.find(node)->index, variant);
+        return own_group ? job_group_name(cluster_, nodeset.name, ask.id(), number, variant)
+                         : nodeset_group_name(cluster_, nodeset.name, number, variant);
       };
       if (options_.only_missing && is_out(ask, route, node, name_of)) continue;
-      by_group[free_name(ask, route, name_of)].push_back(node);
+      const auto [name, is_new] = names.try_emplace(number);
+      if (is_new) name->second = free_name(ask, route, name_of);
+      by_group[name->second].push_back(node);
     }
     for (auto& [name, members] : by_group) {
       Ask part{.nodeset = ask.nodeset, .job = ask.job, .nodes = std::move(members)};

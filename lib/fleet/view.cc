@@ -78,7 +78,7 @@ struct NodesetLook {
   const NodesetConfig& nodeset;
   const JobsOfNodes& jobs;
   std::vector<NodeName> nodes{};  ///< that are looked for
-  std::set<MigName> own{};        ///< groups of the nodeset's own that they belong in
+  std::set<std::size_t> own{};    ///< numbers of the nodeset's own groups that they belong in
 
   /// Any of the nodeset's groups may hold a node's VM, also one that the config no longer speaks
   /// of.
@@ -92,7 +92,8 @@ struct NodesetLook {
                        });
     // The nodes say which of its own groups count. With a group for each job it may have none.
     if (nodeset.mig_scope == MigScope::Job) return;
-    for (const MigName& group : own) look_into(cloud, view, group);
+    for (const std::size_t number : own)
+      look_into(cloud, view, nodeset_group_name(cluster, nodeset.name, number));
   }
 
   /// Those that have something in them are looked into; of many jobs' own ones only some.
@@ -268,7 +269,7 @@ FleetView fetch_fleet(Cloud& cloud,
                                                      .jobs = jobs})
                             .first->second;
     look.nodes.push_back(node);
-    look.own.insert(group_of_node(cluster, nodeset, place->index));
+    look.own.insert(place->index / group_capacity(nodeset));
   }
   for (auto& [index, look] : looks) look.start();
   look_at_loose(cloud, fleet, config, cluster);
