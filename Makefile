@@ -91,9 +91,8 @@ bench-build: setup
 	@ninja -C $(BUILD)-release all test/bench/decide_bench
 
 bench: bench-build
-	@python3 tools/bench.py --build $(BUILD)-release
-	@python3 tools/bench_sweeper.py --build $(BUILD)-release
-	@python3 tools/bench_groups.py --build $(BUILD)-release
+	@missed=0; for each in bench bench_sweeper bench_groups; do \
+	  python3 tools/$$each.py --build $(BUILD)-release || missed=1; done; exit $$missed
 
 # Jobs, dying VMs, lost replies, restarts; then nothing may be left. A failure is repeated with its SEED.
 soak: setup $(BUILD)/build.ninja

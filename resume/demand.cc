@@ -2,6 +2,7 @@
 #include "resume/demand.h"
 
 #include "lib/fleet/groups.h"
+#include "lib/slurm/node_state.h"
 
 #include <algorithm>
 #include <iterator>
@@ -132,6 +133,37 @@ std::vector<NodeName> rest_of_jobs(const Config& config, const Demand& demand) {
     }
   }
   return rest;
+}
+
+std::vector<NodeName> others_of_jobs(const Config& config, const Demand& demand) {
+  std::unordered_set<NodeName> known;
+  for (const Demand::JobNodes& wanted : demand.jobs)
+    known.insert(wanted.nodes.begin(), wanted.nodes.end());
+  std::vector<NodeName> others;
+  for (const Demand::JobNodes& wanted : demand.jobs) {
+    for (const NodeName& node : wanted.job.nodes) {
+      const Config::Place* const place = config.find(node);
+      if (place != nullptr && !place->is_static && known.insert(node).second)
+        others.push_back(node);
+    }
+  }
+  return others;
+}
+
+void note_states(const Config& config,
+                 const std::vector<Node>& nodes,
+                 const std::vector<NodeName>& lacking,
+                 Demand& demand) {
+  std::unordered_set<NodeName> coming;
+  for (const Node& node : nodes) {
+    if (!is_up(node) && !is_powering_down(node)) coming.insert(node.name);
+  }
+  std::unordered_set<NodeName> open;
+  for (const NodeName& node : lacking)
+    (coming.contains(node) ? open : demand.not_coming).insert(node);
+  std::vector<NodeName> rest = rest_of_jobs(config, demand);
+  std::erase_if(rest, [&](const NodeName& node) { return !open.contains(node); });
+  add_rest(demand, rest);
 }
 
 void add_rest(Demand& demand, const std::vector<NodeName>& rest) {

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 namespace flex {
@@ -28,6 +29,9 @@ struct Demand {
   /// All jobs that hold nodes. Where they are known, requests of jobs that are gone are given up
   /// for those that need their nodes.
   std::vector<Job> living{};
+  /// Nodes of these jobs that have no VM and do not come up: slurmctld has them up (their VM has
+  /// died) or takes them down. That is the sweeper's matter; no request has to name them.
+  std::unordered_set<NodeName> not_coming{};
 };
 
 struct DemandInput {
@@ -48,6 +52,16 @@ struct DemandInput {
 /// it has woken them before, for another job. Not static ones, and not those that another job in
 /// `living` shares: whoever asks for them is up to that one.
 [[nodiscard]] std::vector<NodeName> rest_of_jobs(const Config& config, const Demand& demand);
+
+/// All nodes of these jobs that slurmctld did not ask for now, also shared ones; not static ones.
+[[nodiscard]] std::vector<NodeName> others_of_jobs(const Config& config, const Demand& demand);
+
+/// By slurmctld's word on the nodes that have no VM: those that are to come up and belong to one
+/// job are part of what it lacks, the others are noted as not coming.
+void note_states(const Config& config,
+                 const std::vector<Node>& nodes,
+                 const std::vector<NodeName>& lacking,
+                 Demand& demand);
 
 /// Puts those of the nodes into the demand of the job that holds them.
 void add_rest(Demand& demand, const std::vector<NodeName>& rest);

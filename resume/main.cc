@@ -268,6 +268,16 @@ Result<std::vector<Job>> living_jobs(Scheduler& scheduler,
   return jobs;
 }
 
+/// Of the jobs that have groups of their own those that are to be looked at. What is left of jobs
+/// that are gone can be told only by all jobs that there are.
+std::vector<JobId> jobs_with_groups(Scheduler& scheduler,
+                                    const std::vector<Job>& known,
+                                    const std::vector<NodeName>& nodes,
+                                    const std::vector<JobId>& owners) {
+  const auto all = scheduler.load_all_jobs();
+  return all ? jobs_to_look_at(*all, nodes, owners) : jobs_of_nodes(known, nodes);
+}
+
 /// A job is asked for as a whole: nodes that slurmctld has woken before, for a job that is gone,
 /// are part of what it lacks. Without slurmctld's word on their state they are left alone.
 bool complete(Session& session,
@@ -275,14 +285,15 @@ bool complete(Session& session,
               std::vector<NodeName> looked_at,
               FleetView& fleet,
               Demand& demand) {
-  std::vector<NodeName> rest = rest_of_jobs(session.config, demand);
+  const std::vector<NodeName> rest = rest_of_jobs(session.config, demand);
   std::unordered_set<NodeName> seen(looked_at.begin(), looked_at.end());
   const auto is_new = [&](const NodeName& node) { return !seen.contains(node); };
   if (std::any_of(rest.begin(), rest.end(), is_new)) {
     looked_at.insert(looked_at.end(), rest.begin(), rest.end());
-    fleet = fetch_fleet(*session.cloud, session.config, session.cluster, looked_at, [&] {
-      return jobs_of_nodes(jobs, looked_at);
-    });
+    fleet = fetch_fleet(
+        *session.cloud, session.config, session.cluster, looked_at, [&](const auto& owners) {
+          return jobs_with_groups(*session.scheduler, jobs, looked_at, owners);
+        });
   }
   std::vector<NodeName> asked = rest;
   for (const Demand::JobNodes& wanted : demand.jobs)
@@ -290,17 +301,12 @@ bool complete(Session& session,
   auto living = living_jobs(*session.scheduler, fleet, asked, jobs);
   if (!living) return false;
   demand.living = std::move(*living);
-  rest = nodes_without_vm(
-      session.config, session.cluster, fleet, rest_of_jobs(session.config, demand));
-  if (rest.empty()) return true;
+  const std::vector<NodeName> lacking = nodes_without_vm(
+      session.config, session.cluster, fleet, others_of_jobs(session.config, demand));
+  if (lacking.empty()) return true;
   const auto nodes = session.scheduler->load_nodes();
   if (!nodes) return false;
-  std::unordered_set<NodeName> coming;
-  for (const Node& node : *nodes) {
-    if (!is_up(node) && !is_powering_down(node)) coming.insert(node.name);
-  }
-  std::erase_if(rest, [&](const NodeName& node) { return !coming.contains(node); });
-  add_rest(demand, rest);
+  note_states(session.config, *nodes, lacking, demand);
   return true;
 }
 
@@ -366,10 +372,12 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
                              return loaded;
                            }).share();
   const std::vector<NodeName> looked_at = nodes_to_look_at(*nodes, request);
-  FleetView fleet = fetch_fleet(*session->cloud, session->config, session->cluster, looked_at, [&] {
-    const auto& loaded = jobs_coming.get();
-    return loaded ? jobs_of_nodes(*loaded, looked_at) : std::vector<JobId>{};
-  });
+  FleetView fleet = fetch_fleet(
+      *session->cloud, session->config, session->cluster, looked_at, [&](const auto& owners) {
+        const auto& loaded = jobs_coming.get();
+        return loaded ? jobs_with_groups(*session->scheduler, *loaded, looked_at, owners)
+                      : std::vector<JobId>{};
+      });
   const Result<std::vector<Job>>& jobs = jobs_coming.get();
   if (!jobs) {
     session->state_dir = session->config.sweeper.state_dir;

@@ -95,9 +95,9 @@ class SeenFacts : public NodeFacts {
   SeenFacts(const std::map<std::size_t, Holdings>& holdings,
             const FleetView& fleet,
             const Config& config,
-            const std::vector<Job>& living)
-      : holdings_(holdings), config_(config) {
-    for (const Job& job : living) {
+            const Demand& demand)
+      : holdings_(holdings), config_(config), demand_(demand) {
+    for (const Job& job : demand.living) {
       for (const NodeName& node : job.nodes) jobs_[node].push_back(&job);
     }
     for (const auto& [index, view] : fleet) {
@@ -114,7 +114,8 @@ class SeenFacts : public NodeFacts {
   [[nodiscard]] bool lacks_vm(const NodeName& node) const override {
     const Config::Place* const place = config_.find(node);
     const auto found = place == nullptr ? holdings_.end() : holdings_.find(place->nodeset);
-    return found != holdings_.end() && !has_vm(found->second, node);
+    return found != holdings_.end() && !has_vm(found->second, node) &&
+           !demand_.not_coming.contains(node);
   }
 
   [[nodiscard]] std::vector<const ResizeRequest*> requests_on(const NodeName& node) const override {
@@ -140,6 +141,7 @@ class SeenFacts : public NodeFacts {
 
   const std::map<std::size_t, Holdings>& holdings_;
   const Config& config_;
+  const Demand& demand_;
   std::unordered_map<NodeName, std::vector<const Job*>> jobs_{};
   std::unordered_map<NodeName, std::vector<Active>> active_{};
 };
@@ -166,13 +168,14 @@ class Planner {
           const std::string& cluster,
           const FleetView& fleet,
           const PlanOptions& options,
-          const std::vector<Job>& living)
+          const Demand& demand)
       : config_(config), cluster_(cluster), fleet_(fleet), options_(options) {
     plan_.cluster = cluster;
     for (const auto& [index, view] : fleet) {
       holdings_[index] = holdings_of(view, cluster, config.nodesets[index].name);
     }
-    if (!living.empty()) facts_ = std::make_unique<SeenFacts>(holdings_, fleet, config, living);
+    if (!demand.living.empty())
+      facts_ = std::make_unique<SeenFacts>(holdings_, fleet, config, demand);
   }
 
   void add_job(const Demand::JobNodes& wanted) {
@@ -362,15 +365,18 @@ class Planner {
     const std::size_t capacity = group_capacity(nodeset);
     const auto positions = own_group ? positions_of(ask) : decltype(positions_of(ask)){};
     std::map<MigName, std::vector<NodeName>> by_group;
+    std::map<std::size_t, MigName> names;  // the same for all nodes of one group
     for (const NodeName& node : ask.nodes) {
+      const std::size_t number =
+          (own_group ? positions.at(node) : config_.find(node)->index) / capacity;
       const auto name_of = [&](const std::string& variant) {
-        return own_group
-                   ? job_group_name(
-                         cluster_, nodeset.name, ask.id(), positions.at(node) / capacity, variant)
-                   : group_of_node(cluster_, nodeset, config_.find(node)->index, variant);
+        return own_group ? job_group_name(cluster_, nodeset.name, ask.id(), number, variant)
+                         : nodeset_group_name(cluster_, nodeset.name, number, variant);
       };
       if (options_.only_missing && is_out(ask, route, node, name_of)) continue;
-      by_group[free_name(ask, route, name_of)].push_back(node);
+      const auto [name, is_new] = names.try_emplace(number);
+      if (is_new) name->second = free_name(ask, route, name_of);
+      by_group[name->second].push_back(node);
     }
     for (auto& [name, members] : by_group) {
       Ask part{.nodeset = ask.nodeset, .job = ask.job, .nodes = std::move(members)};
@@ -467,7 +473,8 @@ class Planner {
                    .step = route.step,
                    .renewed = options_.renewed,
                    .failures = options_.failures,
-                   .is_race = route.is_race};
+                   .is_race = route.is_race,
+                   .shorter = options_.shorter};
     request.key = {.cluster = cluster_,
                    .nodeset = config_.nodesets[ask.nodeset].name,
                    .job = ask.id(),
@@ -626,7 +633,7 @@ ResumePlan plan_resume(const Config& config,
                        const Demand& demand,
                        const FleetView& fleet,
                        const PlanOptions& options) {
-  Planner planner{config, cluster, fleet, options, demand.living};
+  Planner planner{config, cluster, fleet, options, demand};
   for (const Demand::JobNodes& wanted : demand.jobs) planner.add_job(wanted);
   planner.add_jobless(demand.jobless);
   return planner.finish();

@@ -89,6 +89,7 @@ struct PlanOptions {
   /// group.
   bool is_second = false;
   bool only_missing = false;  ///< of a race: only where no active request names the nodes
+  Seconds shorter{0};         ///< of the way: what the one before was made for, if too short
 
   friend auto operator<=>(const PlanOptions&, const PlanOptions&) = default;
 };

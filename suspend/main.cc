@@ -17,6 +17,7 @@
 #include "suspend/plan.h"
 
 #include <chrono>
+#include <future>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -92,17 +93,26 @@ void log_outcome(const Log& log, const SuspendOutcome& outcome) {
   }
 }
 
-/// Tells the history what was taken away. Where it is kept is asked for only when something has
-/// been done.
+/// Tells the history what was taken away. slurmctld is asked where it is kept while Compute Engine
+/// is looked at: neither answer depends on the other.
 class Teller {
  public:
   Teller(Session& session, bool is_resume_fail, const std::vector<NodeName>& nodes, const Log& log)
-      : session_(session), log_(log) {
+      : session_(session), log_(log), state_dir_(std::async(std::launch::async, [&session] {
+          return find_state_dir(session.config, *session.scheduler);
+        })) {
     like_.program = is_resume_fail ? "flex-resume-fail" : "flex-suspend";
     first_ = suspend_event(stamped(), nodes, is_resume_fail);
   }
 
   void tell(const SuspendOutcome& outcome) { keep(events_of(stamped(), outcome)); }
+
+  /// libslurm does one thing at a time: to be called before slurmctld is asked for anything else.
+  void settle() {
+    if (!state_dir_.valid()) return;
+    auto state_dir = state_dir_.get();
+    if (state_dir) session_.state_dir = std::move(*state_dir);
+  }
 
   void tell_put_back(const std::vector<NodeName>& nodes, const std::string& why) {
     keep({put_back_event(stamped(), nodes, why)});
@@ -115,11 +125,8 @@ class Teller {
   }
 
   void keep(std::vector<Event> events) {
-    if (first_) {
-      auto state_dir = find_state_dir(session_.config, *session_.scheduler);
-      if (state_dir) session_.state_dir = std::move(*state_dir);
-      events.insert(events.begin(), *std::exchange(first_, std::nullopt));
-    }
+    settle();
+    if (first_) events.insert(events.begin(), *std::exchange(first_, std::nullopt));
     keep_in_history(session_.state_dir, events, log_);
   }
 
@@ -127,6 +134,7 @@ class Teller {
   const Log& log_;
   Event like_{};
   std::optional<Event> first_{};
+  std::future<Result<std::string>> state_dir_{};
 };
 
 struct Totals {
@@ -161,11 +169,12 @@ Totals take_away(Session& session,
   Totals totals;
   std::vector<NodeName> nodes = all;
   for (int looks = 1; !nodes.empty(); ++looks) {
-    const FleetView fleet =
-        fetch_fleet(*session.cloud, session.config, session.cluster, nodes, [&] {
+    const FleetView fleet = fetch_fleet(
+        *session.cloud, session.config, session.cluster, nodes, [&](const auto& owners) {
+          teller.settle();
           const auto jobs = session.scheduler->load_all_jobs();
           // Without them what waits in the queue is the sweeper's to cancel.
-          return jobs ? jobs_of_nodes(*jobs, nodes) : std::vector<JobId>{};
+          return jobs ? jobs_to_look_at(*jobs, nodes, owners) : std::vector<JobId>{};
         });
     const SuspendPlan plan = plan_suspend(session.config, session.cluster, nodes, fleet);
     log_plan(log, plan);
@@ -260,6 +269,7 @@ int suspend(const Options& options, bool is_resume_fail, const Log& log) {
   if (!session) return kExitUsage;
   Teller teller{*session, is_resume_fail, *nodes, log};
   const Totals totals = take_away(*session, *nodes, teller, log);
+  teller.settle();
   const bool ok = !is_resume_fail || put_back(*session, *nodes, totals, teller, log);
   log_summary(log,
               *session,

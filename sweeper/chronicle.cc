@@ -8,6 +8,7 @@
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/job_state.h"
 #include "lib/slurm/node_state.h"
+#include "sweeper/rules.h"
 
 #include <algorithm>
 #include <tuple>
@@ -70,6 +71,7 @@ class Chronicler {
     std::stable_sort(events.begin(), events.end(), [](const Event& left, const Event& right) {
       return rank(left.what) < rank(right.what);
     });
+    events.insert(events.begin(), replaced_.begin(), replaced_.end());
     if (known_.has_begun) return events;
     known_.has_begun = known_.is_changed = true;
     return {};
@@ -103,7 +105,7 @@ class Chronicler {
   }
 
   [[nodiscard]] bool is_full() const {
-    return known_.has_begun && events_.size() + folds_.size() >= most_;
+    return known_.has_begun && replaced_.size() + events_.size() + folds_.size() >= most_;
   }
 
   [[nodiscard]] Event event(std::string_view what) const {
@@ -119,11 +121,21 @@ class Chronicler {
   void look_at_requests(const SweptGroup& group) {
     for (const ResizeRequest& request : group.requests) {
       const std::string key = key_of(group.group.name.text, request.name.text);
-      const auto found = known_.requests.find(key);
+      auto found = known_.requests.find(key);
+      // Another request of the same name: the one before is gone.
+      const bool is_seen = found != known_.requests.end() && !found->second.id.empty();
+      if (is_seen && found->second.id != key_of(request)) {
+        found->second.round = known_.round;
+        if (is_full()) continue;
+        tell_unlisted(key, found->second, replaced_);
+        known_.requests.erase(found);
+        found = known_.requests.end();
+      }
       const bool is_new = found == known_.requests.end();
       if (is_new && is_full()) continue;
       SeenRequest& seen = is_new ? known_.requests[key] : found->second;
       seen.round = known_.round;
+      if (seen.id.empty()) seen.id = key_of(request);
       if (is_full()) continue;
       if (is_new || seen.state != request.state) tell_state(group, request, seen, is_new);
       if (request.is_active()) tell_attempt(group, request, seen);
@@ -216,7 +228,21 @@ class Chronicler {
     events_.push_back(std::move(made));
   }
 
-  /// What is no longer listed. One that still waited was deleted by somebody.
+  /// One that still waited was deleted by somebody.
+  void tell_unlisted(const std::string& key, const SeenRequest& seen, std::vector<Event>& to) {
+    if (!ResizeRequest{.name = {}, .group = {}, .state = seen.state}.is_active()) return;
+    Event made = event("cancelled");
+    const std::size_t slash = key.find('/');
+    made.group = key.substr(0, slash);
+    made.request = key.substr(slash + 1);
+    made.job = seen.job;
+    made.nodes = seen.nodes;
+    made.n = seen.n;
+    made.why = "it is no longer listed";
+    to.push_back(std::move(made));
+  }
+
+  /// What is no longer listed.
   void forget_requests() {
     for (auto at = known_.requests.begin(); at != known_.requests.end();) {
       const auto& [key, seen] = *at;
@@ -224,17 +250,7 @@ class Chronicler {
         ++at;
         continue;
       }
-      if (ResizeRequest{.name = {}, .group = {}, .state = seen.state}.is_active()) {
-        Event made = event("cancelled");
-        const std::size_t slash = key.find('/');
-        made.group = key.substr(0, slash);
-        made.request = key.substr(slash + 1);
-        made.job = seen.job;
-        made.nodes = seen.nodes;
-        made.n = seen.n;
-        made.why = "it is no longer listed";
-        events_.push_back(std::move(made));
-      }
+      tell_unlisted(key, seen, events_);
       at = known_.requests.erase(at);
       known_.is_changed = true;
     }
@@ -456,6 +472,7 @@ class Chronicler {
   Chronicle& known_;
   std::size_t most_;
   std::unordered_map<NodeName, const Node*> nodes_{};
+  std::vector<Event> replaced_{};  ///< of requests whose name another has now: they come first
   std::vector<Event> events_{};
   std::map<FoldKey, Fold> folds_{};
 };

@@ -19,6 +19,7 @@
 namespace flex {
 
 struct SeenRequest {
+  std::string id{};  ///< its key_of(): a name is used again; empty: not known
   RequestState state = RequestState::Unknown;
   JobId job = 0;
   std::string code{};  ///< of Google's last attempt, as it was told

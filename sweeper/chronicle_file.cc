@@ -26,7 +26,8 @@ TimePoint to_time(const Json& value) {
 }
 
 Json to_json(const SeenRequest& seen) {
-  return {{"state", static_cast<int>(seen.state)},
+  return {{"id", seen.id},
+          {"state", static_cast<int>(seen.state)},
           {"job", seen.job},
           {"code", seen.code},
           {"message", seen.message},
@@ -40,7 +41,8 @@ SeenRequest to_request(const Json& value) {
   const auto state = value.at("state").get<int>();
   if (state < 0 || state > static_cast<int>(RequestState::Unknown))
     throw std::out_of_range("no state");
-  SeenRequest seen{.state = static_cast<RequestState>(state),
+  SeenRequest seen{.id = value.value("id", ""),  // older versions did not write it
+                   .state = static_cast<RequestState>(state),
                    .job = value.at("job").get<JobId>(),
                    .code = value.at("code").get<std::string>(),
                    .message = value.at("message").get<std::string>(),

@@ -225,18 +225,31 @@ class CloudLook {
     }
   }
 
+  /// One refused list of a zone must not make this round read all groups that have VMs there: of
+  /// those only some are read, longest ago first. The others are as they were seen last, which
+  /// nothing is done by without another look (kept_groups).
   void read_what_differs() {
-    bool is_any = false;
+    constexpr std::size_t kMostUnwatched = 20;
+    std::vector<Work*> differing;
+    std::vector<Work*> unwatched;
     for (Work& work : works_) {
       if (work.reading.instances) continue;
       const std::set<std::string> zones = zones_of(work.group);
       const bool is_watched = std::all_of(
           zones.begin(), zones.end(), [this](const auto& zone) { return watched_.contains(zone); });
-      if (is_watched && shows_same(work.group, vms_)) continue;
-      is_any = true;
-      reader_.read(work, {.requests = !work.reading.requests, .instances = true});
+      if (!is_watched)
+        unwatched.push_back(&work);
+      else if (!shows_same(work.group, vms_))
+        differing.push_back(&work);
     }
-    if (is_any) cloud_.run();
+    std::stable_sort(unwatched.begin(), unwatched.end(), [](const Work* left, const Work* right) {
+      return left->group.read < right->group.read;
+    });
+    unwatched.resize(std::min(unwatched.size(), kMostUnwatched));
+    differing.insert(differing.end(), unwatched.begin(), unwatched.end());
+    for (Work* const work : differing)
+      reader_.read(*work, {.requests = !work->reading.requests, .instances = true});
+    if (!differing.empty()) cloud_.run();
   }
 
   void count_list() {

@@ -20,14 +20,14 @@ TimePoint to_time(const Json& value) {
   return TimePoint{Seconds{value.get<std::int64_t>()}};
 }
 
-Json times_by_node(const std::map<NodeName, TimePoint>& times) {
+Json times_by_node(const ByNode<TimePoint>& times) {
   Json json = Json::object();
   for (const auto& [node, time] : times) json[node.text] = to_number(time);
   return json;
 }
 
-std::map<NodeName, TimePoint> nodes_with_time(const Json& json) {
-  std::map<NodeName, TimePoint> times;
+ByNode<TimePoint> nodes_with_time(const Json& json) {
+  ByNode<TimePoint> times;
   for (const auto& [node, time] : json.items()) times[{node}] = to_time(time);
   return times;
 }

@@ -12,6 +12,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace flex {
@@ -98,18 +100,22 @@ struct Repairs {
   bool has_given_up = false;       ///< there were too many: it stays drained
 };
 
+/// What is looked up for every node in every round.
+template <class What>
+using ByNode = std::unordered_map<NodeName, What>;
+
 struct Memory {
   std::uint64_t round = 0;                      ///< the number of the present one
   TimePoint last_round{};                       ///< of the last complete one; 0: none
   std::map<std::string, Sighting> sightings{};  ///< "rule key"
   std::map<NodeName, RetryState> retries{};     ///< by the first node of a request
   std::map<NodeName, RetryState> raised{};      ///< static nodes powered up without success so far
-  std::map<NodeName, TimePoint> armed{};        ///< when slurmctld began to count ResumeTimeout
-  std::map<NodeName, LeaseEnd> lease_ends{};    ///< of the VM seen last
-  std::map<NodeName, Boot> boots{};             ///< of nodes that are up or come up
+  ByNode<TimePoint> armed{};                    ///< when slurmctld began to count ResumeTimeout
+  ByNode<LeaseEnd> lease_ends{};                ///< of the VM seen last
+  ByNode<Boot> boots{};                         ///< of nodes that are up or come up
   std::map<NodeName, std::string> drains{};     ///< an admin's, which powering down takes away
   /// They come up, or will, because of a job or of a flag that was left over, not for an admin.
-  std::set<NodeName> woken{};
+  std::unordered_set<NodeName> woken{};
   std::map<NodeName, RetryState> cured{};               ///< by unusable_node
   std::map<std::string, BootFailures> boot_failures{};  ///< by nodeset
   std::map<std::string, Stopped> stopped{};             ///< by nodeset
@@ -117,7 +123,7 @@ struct Memory {
   RequestQuota requests{};
   std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
   std::map<JobId, Warned> warned{};
-  std::map<NodeName, std::string> worked{};  ///< the VM (its id) on which it has had a job
+  ByNode<std::string> worked{};  ///< the VM (its id) on which it has had a job
   std::map<NodeName, Repairs> repairs{};
   std::set<std::string> loose{};  ///< nodesets that had VMs in no group
   bool has_policies = false;      ///< there were some of ours

@@ -36,7 +36,9 @@ class Round {
   std::vector<Action> actions{};
   std::vector<Turn> turns{};                            ///< who waits to be asked for
   std::unordered_map<JobId, std::string> turn_notes{};  ///< for those who wait for their turn
-  std::size_t waiting = 0;                              ///< that a request is not asked for now
+  /// For those whose request is too short and about to be made anew.
+  std::unordered_map<JobId, std::string> longer_notes{};
+  std::size_t waiting = 0;  ///< that a request is not asked for now
 
   /// From now on the nodes' request is take_turns' matter.
   void enqueue(Turn turn) {

@@ -32,6 +32,11 @@ bool is_before(const Placed<Instance>& left, const Placed<Instance>& right) {
   return left.group->group.name < right.group->group.name;
 }
 
+void set_entry(NodePicture& node, const Placed<Instance>& entry) {
+  node.entry = entry;
+  node.is_entry_live = rank(*entry) == kLive;
+}
+
 /// Of a failed request: whether who it was for still waits for the node. What has failed for a job
 /// that is gone is no failure of the next one's.
 bool is_waited_for(const NodePicture& node, const ResizeRequest& request) {
@@ -58,13 +63,10 @@ bool NodePicture::is_awaited() const {
   return !jobs.empty() || (is_static && !is_draining(*node) && !is_power_down_requested(*node));
 }
 
-bool NodePicture::has_vm() const {
-  return entry && rank(*entry) == kLive;
-}
-
 Picture::Picture(const Config& config, const Snapshot& shot) : config_(config), shot_(shot) {
   for (std::size_t set = 0; set < config.nodesets.size(); ++set) {
     first_of_nodeset_.push_back(nodes_.size());
+    nodes_.reserve(config.places.size());
     const bool is_bulk_pending = shot.is_bulk_under_way && may_use_bulk(config.nodesets[set]);
     for (const NodeName& name : config.nodesets[set].nodes) {
       NodePicture picture;
@@ -170,12 +172,9 @@ void Picture::add_entry(const Placed<Instance>& entry) {
   if (entry->is_queued() && entry.group->group.kind != GroupKind::Queued)
     picture->alone.push_back(entry);
   // An entry without a VM in one group must not hide a VM in another.
-  if (!picture->entry) {
-    picture->entry = entry;
-    return;
-  }
+  if (!picture->entry) return set_entry(*picture, entry);
   const Placed<Instance> other = is_before(entry, picture->entry) ? picture->entry : entry;
-  if (other.item != entry.item) picture->entry = entry;
+  if (other.item != entry.item) set_entry(*picture, entry);
   if (rank(*other) == kLive) picture->spares.push_back(other);
 }
 

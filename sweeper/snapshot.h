@@ -75,6 +75,7 @@ struct NodePicture {
   bool is_static = false;
   const Node* node = nullptr;              ///< null: slurmctld does not know it
   Placed<Instance> entry{};                ///< a live one before a dead one
+  bool is_entry_live = false;              ///< it is a VM that is there and stays
   std::vector<Placed<Instance>> spares{};  ///< further VMs of this name, in other groups or zones
   std::vector<Placed<Instance>> alone{};   ///< that wait in Google's queue without a request
   bool is_bulk_pending = false;            ///< a bulkInsert is under way that may be for it
@@ -90,8 +91,9 @@ struct NodePicture {
   [[nodiscard]] bool wants_vm() const;
   /// A job waits for it or is on it; or it is static, and no admin wants it away.
   [[nodiscard]] bool is_awaited() const;
+
   /// A VM is there and stays.
-  [[nodiscard]] bool has_vm() const;
+  [[nodiscard]] bool has_vm() const { return is_entry_live; }
 
   [[nodiscard]] bool is_queued_alone() const { return !alone.empty(); }
 

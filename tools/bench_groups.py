@@ -3,7 +3,8 @@
 """How many calls are made where every job has a group of its own: 500 groups, 100 of which wait in the queue.
 
 A private slurmctld holds the jobs, flex-resume asks for them, the emulator serves 400. Reported are the calls of a
-quiet round of flex-sweeper and those of a flex-suspend and a flex-resume of one node, and their bounds.
+quiet round of flex-sweeper and those of a flex-suspend and a flex-resume of one node, and their bounds. The exit status
+is 1 if one of them is exceeded.
 """
 import argparse
 import json
@@ -48,7 +49,8 @@ class Bench:
         return text
 
     def report(self, name, calls, bound):
-        print(f"calls:  {name:<44} {calls:4d}, bound {bound} (ratio {calls / bound:.2f})", flush=True)
+        print(f"calls:  {name:<44} {calls:4d}, bound {bound} (ratio {calls / bound:.2f})"
+              f"{'' if calls <= bound else ': EXCEEDED'}", flush=True)
         self.rows.append({"name": name, "calls": calls, "bound": bound})
 
     def calls_of(self, program, hostlist, resume_file=None):

@@ -4,7 +4,8 @@
 
 A private slurmctld and the emulator; nothing changes between the rounds, so each of them is a round on an unchanged
 cluster. Reported are its calls over the bound (one list of groups, two lists a group), its time for 5,000 VMs over the
-time for 1,000, and the memory.
+time for 1,000, and the memory. The decisions alone are measured by the processor's time: others may use the machine, too.
+A missed goal is told, and the exit status is 1.
 """
 import argparse
 import json
@@ -20,12 +21,14 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "test" / "cluster"))
 sys.path.insert(0, str(ROOT / "tools"))
 
-from bench import CLUSTER, PROJECT, REGION, ZONE, Api  # noqa: E402
+from bench import CLUSTER, ZONE, Api, meets  # noqa: E402
 from harness.conf import Nodeset  # noqa: E402
 from harness.emulator import Emulator  # noqa: E402
 from harness.slurm import Cluster  # noqa: E402
 
 GROUP_SIZE, ROUNDS = 500, 15
+DECIDE_GOAL = 500.0  # milliseconds for 100,000 nodes
+LINEAR_GOAL = 12.5  # times as long for ten times the nodes: caches are smaller than 100,000 nodes
 
 
 def decide(build):
@@ -38,7 +41,10 @@ def decide(build):
     for small, large in zip(rows, rows[1:]):
         print(f"decide: {large['nodes'] / small['nodes']:.0f} times the nodes take "
               f"{large['median_ms'] / small['median_ms']:.1f} times as long")
-    return rows
+    met = [meets("decide for 100,000 nodes", rows[-1]["median_ms"], DECIDE_GOAL, " ms"),
+           meets("decide for ten times the nodes, 10,000 to 100,000", rows[-1]["median_ms"] / rows[-2]["median_ms"],
+                 LINEAR_GOAL, " x")]
+    return rows, all(met)
 
 
 def populate(api, nodesets):
@@ -80,7 +86,7 @@ def main():
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     args = parser.parse_args()
     build = args.build if args.build.is_absolute() else ROOT / args.build
-    rows = decide(build)
+    rows, is_met = decide(build)
     figures = {"decide": rows, "rounds": []}
     for count in (1000, 5000):
         nodesets = [Nodeset(f"n{number}", GROUP_SIZE, boots=False, partition={"SuspendTime": "-1"})
@@ -100,7 +106,7 @@ def main():
     print(f"round:  {large['vms'] / small['vms']:.0f} times the VMs take {large['ms'] / max(small['ms'], 1):.1f} times as long")
     if args.json:
         args.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    return 0
+    return 0 if is_met else 1
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 // The settings of flex-start.yaml, each default next to its field.
 #pragma once
 
+#include "lib/config/places.h"
 #include "lib/core/domain.h"
 #include "lib/core/job_wish.h"
 #include "lib/core/names.h"
@@ -11,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace flex {
@@ -139,20 +139,11 @@ struct Config {
   /// Things that are allowed but that the admin should hear about, each with its place.
   std::vector<std::string> warnings{};
 
-  /// Where a node is: which nodeset, the how-manieth of its nodes, and whether it is one of its
-  /// static ones. Built by load_config.
-  struct Place {
-    std::size_t nodeset = 0;
-    std::size_t index = 0;
-    bool is_static = false;
-  };
+  using Place = NodePlace;
 
-  std::unordered_map<NodeName, Place> places{};
+  NodePlaces places{};  ///< built by load_config
 
-  [[nodiscard]] const Place* find(const NodeName& node) const {
-    const auto found = places.find(node);
-    return found == places.end() ? nullptr : &found->second;
-  }
+  [[nodiscard]] const Place* find(const NodeName& node) const { return places.find(node); }
 };
 
 }  // namespace flex

@@ -142,9 +142,8 @@ void check_listen(const Config& config, const Marks& marks, Problems& problems) 
 /// Those of its static nodes that are its own.
 void mark_static(Config& config, std::size_t index) {
   for (const NodeName& node : config.nodesets[index].static_nodes) {
-    const auto place = config.places.find(node);
-    if (place != config.places.end() && place->second.nodeset == index)
-      place->second.is_static = true;
+    const NodePlace* const place = config.places.find(node);
+    if (place != nullptr && place->nodeset == index) config.places[node].is_static = true;
   }
 }
 
@@ -156,7 +155,7 @@ void place_nodes(Config& config, const Sources& sources, Problems& problems) {
     for (std::size_t n = 0; n < nodeset.nodes.size(); ++n) {
       const auto [place, is_new] =
           config.places.try_emplace(nodeset.nodes[n], Config::Place{.nodeset = i, .index = n});
-      if (!is_new) shared[place->second.nodeset].push_back(nodeset.nodes[n]);
+      if (!is_new) shared[place->nodeset].push_back(nodeset.nodes[n]);
     }
     mark_static(config, i);
     for (const auto& [other, nodes] : shared) {

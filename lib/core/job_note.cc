@@ -251,6 +251,14 @@ std::string note_longer(Seconds before, Seconds now) {
       format_slurm_time(before));
 }
 
+std::string note_lengthened(Seconds before, Seconds now) {
+  return fmt::format(
+      "VMs are asked for for {} instead of {}: a time limit was raised, or a longer job is on the "
+      "same nodes",
+      format_slurm_time(now),
+      format_slurm_time(before));
+}
+
 std::string note_incomplete(std::size_t there,
                             std::size_t all,
                             const std::optional<Seconds>& limit,

@@ -89,6 +89,9 @@ struct Overrun {
 /// The request is made anew for longer-lived VMs, because a job on its nodes needs them now.
 [[nodiscard]] std::string note_longer(Seconds before, Seconds now);
 
+/// That has been done, and it waits for those VMs.
+[[nodiscard]] std::string note_lengthened(Seconds before, Seconds now);
+
 /// Some of its VMs are there, others have not come in time: all are given back and asked for
 /// together. `limit`: incomplete_timeout; none: those that are there would end too early.
 [[nodiscard]] std::string note_incomplete(std::size_t there,

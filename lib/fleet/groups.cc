@@ -52,6 +52,7 @@ std::string request_description(JobId job,
   if (way.step > 0) text += fmt::format(" step={}", way.step);
   if (way.renewed > 0) text += fmt::format(" renewed={}", way.renewed);
   if (way.is_race) text += " race=1";
+  if (way.shorter > Seconds{0}) text += fmt::format(" shorter={}", way.shorter.count());
   const std::string folded = fold_hostlist(nodes);
   if (text.size() + folded.size() + 7 <= kMaxDescription) text += fmt::format(" nodes={}", folded);
   return text;
@@ -70,7 +71,8 @@ RequestWay request_way(const ResizeRequest& request) {
                  .step = number("step="),
                  .renewed = number("renewed="),
                  .failures = number("failures="),
-                 .is_race = number("race=") == 1};
+                 .is_race = number("race=") == 1,
+                 .shorter = Seconds{number("shorter=")}};
   if (value_of(request.description, "failures=").empty())
     way.failures = way.attempt - 1 - std::min(way.attempt - 1, way.renewed);
   return way;

@@ -26,6 +26,8 @@ struct RequestWay {
   std::uint32_t renewed = 0;   ///< so many of the attempts did not follow a failure
   std::uint32_t failures = 0;  ///< so many requests failed in a row before this one
   bool is_race = false;        ///< others are tried at the same time
+  /// How long the VMs of the request before would have lived, if that was too short; 0: it was not.
+  Seconds shorter{0};
 
   friend bool operator==(const RequestWay&, const RequestWay&) = default;
 
@@ -38,8 +40,9 @@ struct RequestWay {
 };
 
 /// What we write in a request's description: "slurm-flex-start job=12 nodes=a3u-[0-3]", with
-/// " attempt=2 failures=1" after the job from the second on, and " step=1", " renewed=1", " race=1"
-/// where they apply. The list is left out where it would be too long for a description.
+/// " attempt=2 failures=1" after the job from the second on, and " step=1", " renewed=1", "
+/// race=1", " shorter=1500" where they apply. The list is left out where it would be too long for a
+/// description.
 [[nodiscard]] std::string request_description(JobId job,
                                               const std::vector<NodeName>& nodes,
                                               const RequestWay& way = {});

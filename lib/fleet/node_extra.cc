@@ -72,14 +72,17 @@ JsonObject look_at_json(std::string_view extra) {
   return {.is_object = json.is_object(), .is_empty = json.empty()};
 }
 
-/// With our member and a comma beside it taken out. As it is, if it is not a member of ours.
+std::string without_word(std::string_view extra, const Token& token);
+
+/// With our member and a comma beside it taken out. Where another tool has moved the token into a
+/// string of its own, only the token goes: the string stays, and the JSON stays valid.
 std::string without_member(std::string_view extra, const Token& token, const Kind& kind) {
   std::string_view before = extra.substr(0, token.begin);
   std::string_view after = extra.substr(token.begin + token.size);
   if (!drop_from_end(before, "\"") || !drop_from_end(before, ":") ||
       !drop_from_end(before, "\"" + std::string(kind.member) + "\"") ||
       !drop_from_start(after, "\""))
-    return std::string(extra);
+    return without_word(extra, token);
   if (!drop_from_end(before, ",")) drop_from_start(after, ",");
   return std::string(before) + std::string(after);
 }

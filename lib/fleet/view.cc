@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string_view>
 #include <unordered_set>
@@ -77,7 +78,7 @@ struct NodesetLook {
   const NodesetConfig& nodeset;
   const JobsOfNodes& jobs;
   std::vector<NodeName> nodes{};  ///< that are looked for
-  std::set<MigName> own{};        ///< groups of the nodeset's own that they belong in
+  std::set<std::size_t> own{};    ///< numbers of the nodeset's own groups that they belong in
 
   /// Any of the nodeset's groups may hold a node's VM, also one that the config no longer speaks
   /// of.
@@ -91,7 +92,8 @@ struct NodesetLook {
                        });
     // The nodes say which of its own groups count. With a group for each job it may have none.
     if (nodeset.mig_scope == MigScope::Job) return;
-    for (const MigName& group : own) look_into(cloud, view, group);
+    for (const std::size_t number : own)
+      look_into(cloud, view, nodeset_group_name(cluster, nodeset.name, number));
   }
 
   /// Those that have something in them are looked into; of many jobs' own ones only some.
@@ -112,16 +114,18 @@ struct NodesetLook {
       else
         look_into(cloud, view, name);
     }
-    const std::set<std::string> zones = zones_of(nodeset);
-    if (of_jobs.size() > kFew && !zones.empty()) return find_among(of_jobs, zones);
+    if (of_jobs.size() > kFew) return find_among(of_jobs);
     for (const Group* group : of_jobs) look_into(cloud, view, group->name);
   }
 
   /// A queued node is in its job's group, a VM says which group has made it.
-  void find_among(const std::vector<const Group*>& groups, const std::set<std::string>& zones) {
+  void find_among(const std::vector<const Group*>& groups) {
     std::set<JobId> known;
     if (jobs) {
-      for (const JobId job : jobs()) known.insert(job);
+      std::vector<JobId> owners;
+      for (const Group* group : groups)
+        owners.push_back(described_number(group->description, "job"));
+      for (const JobId job : jobs(owners)) known.insert(job);
     }
     for (const Group* group : groups) {
       if (known.contains(described_number(group->description, "job")))
@@ -129,6 +133,8 @@ struct NodesetLook {
       else
         view.groups[group->name].is_read = false;
     }
+    std::set<std::string> zones = zones_of(nodeset);
+    if (zones.empty()) zones.insert(std::string{});  // all of them
     for (const std::string& zone : zones) {
       cloud.fetch_vms({.zone = zone, .name_pattern = pattern_of(nodes), .with_group = true},
                       [this](Result<std::vector<ZoneVm>> got) {
@@ -222,6 +228,27 @@ std::vector<JobId> jobs_of_nodes(const std::vector<Job>& jobs, std::span<const N
   return ids;
 }
 
+std::vector<JobId> jobs_to_look_at(const std::vector<Job>& all,
+                                   std::span<const NodeName> nodes,
+                                   const std::vector<JobId>& owners) {
+  constexpr std::size_t kMostGone = 10;
+  std::unordered_set<JobId> holding;
+  for (const Job& job : all) {
+    if (job.holds_nodes()) holding.insert(job.id);
+  }
+  std::set<JobId, std::greater<>> gone;
+  for (const JobId owner : owners) {
+    if (!holding.contains(owner)) gone.insert(owner);
+  }
+  std::vector<JobId> ids = jobs_of_nodes(all, nodes);
+  const std::size_t most = ids.size() + kMostGone;
+  for (const JobId id : gone) {
+    if (ids.size() >= most) break;
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  }
+  return ids;
+}
+
 FleetView fetch_fleet(Cloud& cloud,
                       const Config& config,
                       const std::string& cluster,
@@ -242,7 +269,7 @@ FleetView fetch_fleet(Cloud& cloud,
                                                      .jobs = jobs})
                             .first->second;
     look.nodes.push_back(node);
-    look.own.insert(group_of_node(cluster, nodeset, place->index));
+    look.own.insert(place->index / group_capacity(nodeset));
   }
   for (auto& [index, look] : looks) look.start();
   look_at_loose(cloud, fleet, config, cluster);

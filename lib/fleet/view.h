@@ -34,8 +34,9 @@ struct NodesetView {
 /// By the nodeset's index in Config::nodesets.
 using FleetView = std::map<std::size_t, NodesetView>;
 
-/// Jobs that have, or lately had, some of the nodes looked for.
-using JobsOfNodes = std::function<std::vector<JobId>()>;
+/// Of the jobs that have groups of their own (the argument): those whose groups may hold the nodes
+/// looked for.
+using JobsOfNodes = std::function<std::vector<JobId>(const std::vector<JobId>&)>;
 
 /// Looks at the groups that hold, or would hold, the VMs of these nodes, in one wave: the nodeset's
 /// groups, and requests and entries of its own ones; then of others that have something in them
@@ -51,6 +52,13 @@ using JobsOfNodes = std::function<std::vector<JobId>()>;
 /// The ids of the jobs that have, or had, one of these nodes.
 [[nodiscard]] std::vector<JobId> jobs_of_nodes(const std::vector<Job>& jobs,
                                                std::span<const NodeName> nodes);
+
+/// Of the jobs that have groups (`owners`), as slurmctld knows them (`all`): those that have, or
+/// had, one of these nodes; and some of those that are gone or hold no nodes: a request that is
+/// left of one may be for any node. The newest first; the sweeper cancels what is left of others.
+[[nodiscard]] std::vector<JobId> jobs_to_look_at(const std::vector<Job>& all,
+                                                 std::span<const NodeName> nodes,
+                                                 const std::vector<JobId>& owners);
 
 /// Puts VMs that are in no group where they belong: by nodeset, each a group of the kind Loose. The
 /// second is the nodeset's name.

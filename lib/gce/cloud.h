@@ -51,7 +51,7 @@ struct ZoneVm {
 
 /// Which VMs of a zone.
 struct VmSelection {
-  std::string zone{};
+  std::string zone{};          ///< empty: all of the region
   std::string name_pattern{};  ///< RE2, for the whole name; empty: all
   bool with_group = false;     ///< costs the VMs' whole metadata
 };

@@ -4,6 +4,7 @@
 #include "lib/gce/caller.h"
 #include "lib/gce/credentials.h"
 #include "lib/gce/curl_http.h"
+#include "lib/gce/gather.h"
 #include "lib/gce/listing.h"
 #include "lib/gce/operation.h"
 #include "lib/gce/urls.h"
@@ -117,6 +118,7 @@ class RestCloud final : public Cloud {
   }
 
   void fetch_vms(const VmSelection& which, Then<std::vector<ZoneVm>> then) override {
+    if (which.zone.empty()) return fetch_vms_of_region(which, std::move(then));
     std::string filter;
     if (!which.name_pattern.empty()) filter = fmt::format("name eq \"{}\"", which.name_pattern);
     fetch_all<ZoneVm>(caller_,
@@ -349,15 +351,23 @@ class RestCloud final : public Cloud {
   }
 
   /// All zones or an error.
+  void fetch_vms_of_region(VmSelection which, Then<std::vector<ZoneVm>> then) {
+    fetch_zones([this, which = std::move(which), then = std::move(then)](
+                    Result<std::vector<std::string>> zones) mutable {
+      if (!zones) return then(std::move(zones.error()));
+      const auto part = gather(zones->size(), std::move(then));
+      for (const std::string& zone : *zones) {
+        which.zone = zone;
+        fetch_vms(which, part);
+      }
+    });
+  }
+
+  /// The same for VMs that are in no group.
   void fetch_loose_of(const std::string& cluster,
                       const std::vector<std::string>& zones,
-                      const Then<std::vector<Instance>>& then) {
-    struct Gathered {
-      std::size_t left;
-      Result<std::vector<Instance>> vms{std::vector<Instance>{}};
-    };
-
-    auto gathered = std::make_shared<Gathered>(Gathered{.left = zones.size()});
+                      Then<std::vector<Instance>> then) {
+    const auto part = gather(zones.size(), std::move(then));
     for (const std::string& zone : zones) {
       fetch_all<Instance>(caller_,
                           {.name = "instances.list",
@@ -367,15 +377,12 @@ class RestCloud final : public Cloud {
                                      {"fields", loose_instance_page_fields()}},
                            .doing = fmt::format("listing VMs without a group in zone '{}'", zone),
                            .parse = parse_loose_instance_page,
-                           .then = [gathered, cluster, then](Result<std::vector<Instance>> vms) {
-                             if (!vms) {
-                               if (gathered->vms) gathered->vms = std::move(vms.error());
-                             } else if (gathered->vms) {
-                               for (Instance& vm : *vms)
-                                 if (owned_nodeset(vm.description, cluster))
-                                   gathered->vms->push_back(std::move(vm));
-                             }
-                             if (--gathered->left == 0) then(std::move(gathered->vms));
+                           .then = [part, cluster](Result<std::vector<Instance>> vms) {
+                             if (vms)
+                               std::erase_if(*vms, [&](const Instance& vm) {
+                                 return !owned_nodeset(vm.description, cluster);
+                               });
+                             part(std::move(vms));
                            }});
     }
   }

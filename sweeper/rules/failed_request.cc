@@ -112,8 +112,11 @@ void retry_or_give_back(Round& round,
                         fmt::format("attempt {} failed: {}", failures, error.what),
                         waiting,
                         request.created);
-  turn.options = {
-      .attempt = way.attempt + 1, .step = way.step, .renewed = way.renewed, .failures = failures};
+  turn.options = {.attempt = way.attempt + 1,
+                  .step = way.step,
+                  .renewed = way.renewed,
+                  .failures = failures,
+                  .shorter = way.shorter};
   turn.is_ready = round.shot.now >= retry.next && !round.is_stopped(first);
   round.enqueue(std::move(turn));
 }

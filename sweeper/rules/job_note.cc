@@ -24,6 +24,8 @@ constexpr std::size_t kMostNotes = 100;
 struct JobView {
   const ResizeRequest* request = nullptr;  ///< the oldest that it waits for
   const Instance* alone = nullptr;         ///< without a request: one of those that it waits for
+  /// Made for longer than the one before: a time limit was raised, or a longer job has joined.
+  const ResizeRequest* longer = nullptr;
   std::size_t waiting_nodes = 0;
   std::size_t vms = 0;
   std::size_t ours = 0;
@@ -43,6 +45,9 @@ JobView view_of(const Round& round, const Job& job) {
       ++view.waiting_nodes;
       if (view.request == nullptr || node->request->created < view.request->created)
         view.request = node->request.item;
+      for (const Placed<ResizeRequest>& request : node->requests) {
+        if (request->description.find(" shorter=") != std::string::npos) view.longer = request.item;
+      }
     } else if (node->is_queued_alone()) {
       ++view.waiting_nodes;
       view.alone = node->alone.back().item;
@@ -81,6 +86,10 @@ std::string waiting_text(const Round& round, const Job& job, const JobView& view
   const RunDuration run = run_duration(nodeset, &job, nodeset.mode);
   if (const std::string shortfall = shortfall_note(run, job.time_limit); !shortfall.empty())
     text += "; " + shortfall;
+  if (const auto longer = round.longer_notes.find(job.id); longer != round.longer_notes.end())
+    text += "; " + longer->second;
+  else if (view.longer != nullptr)
+    text += "; " + note_lengthened(request_way(*view.longer).shorter, view.longer->run_duration);
   if (const JobWish wish = wish_of(job); !wish.problems.empty())
     text += "; " + note_ignored(wish.problems);
   return text;

@@ -4,12 +4,14 @@
 // for all VMs that end in the same quarter of an hour, because slurmctld tests each job against
 // each reservation. A node leaves it as soon as it goes down: a reservation blocks the node that is
 // powered down just as well, and the next VM has another end. A node that waits for its VM, and
-// that jobs may share, is fenced in the same way, from the end that its request implies.
+// that jobs may share, is fenced in the same way, from the end that its request implies; also while
+// the VM is there and does not say yet when it ends.
 #include "lib/core/duration.h"
 #include "lib/fleet/groups.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/lease.h"
 #include "sweeper/rules.h"
+#include "sweeper/vm_origins.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -66,17 +68,32 @@ std::unordered_set<NodeName> find_shared(const Round& round) {
   return shared;
 }
 
-/// When the VM ends that the node waits for, if it came now. That moves on all the time: it is told
-/// in steps of run_duration_margin, a quarter of an hour at most. So a job as long as the one that
-/// the request is for still fits, and slurmctld is not written to in every round.
-std::optional<TimePoint> end_to_come(const Round& round, const NodePicture& node) {
-  if (!lacks_vm(node) || node.jobs.empty()) return std::nullopt;
+/// How long the VM lives that the node waits for, or that has come and does not say yet when it
+/// ends.
+std::optional<Seconds> run_to_come(const NodePicture& node, VmOrigins& origins) {
+  if (node.has_vm()) {
+    const ResizeRequest* const made = origins.find(*node.entry.group, node.name);
+    if (made == nullptr || made->run_duration == Seconds{0}) return std::nullopt;
+    return made->run_duration;
+  }
+  if (!lacks_vm(node)) return std::nullopt;
   std::optional<Seconds> run;
   for (const Placed<ResizeRequest>& request : node.requests) {
     if (!is_our_request(*request) || request->run_duration == Seconds{0}) continue;
     // The longest: a request that is too short is about to be replaced.
     run = std::max(run.value_or(Seconds{0}), request->run_duration);
   }
+  return run;
+}
+
+/// When that VM ends, if it came now. That moves on all the time: it is told
+/// in steps of run_duration_margin, a quarter of an hour at most. So a job as long as the one that
+/// the request is for still fits, and slurmctld is not written to in every round.
+std::optional<TimePoint> end_to_come(const Round& round,
+                                     const NodePicture& node,
+                                     VmOrigins& origins) {
+  if (node.jobs.empty()) return std::nullopt;
+  const auto run = run_to_come(node, origins);
   if (!run) return std::nullopt;
   const Seconds margin = round.nodeset_of(node).run_duration_margin;
   const Seconds step = std::clamp(margin / kMinute * kMinute, kMinute, kBucket);
@@ -98,12 +115,14 @@ void add_end(std::map<std::string, Reservation>& wanted,
 std::map<std::string, Reservation> find_wanted(const Round& round) {
   std::map<std::string, Reservation> wanted;
   const std::unordered_set<NodeName> shared = find_shared(round);
+  VmOrigins origins(round.shot);
   for (const NodePicture& node : round.picture.nodes()) {
     const auto end = end_of(round, node);
     if (end && *end + kAfter > round.shot.now)
       add_end(wanted, node.name, *end, bucket_of(*end, round.shot.now));
     if (end || !shared.contains(node.name)) continue;
-    if (const auto later = end_to_come(round, node)) add_end(wanted, node.name, *later, *later);
+    if (const auto later = end_to_come(round, node, origins))
+      add_end(wanted, node.name, *later, *later);
   }
   for (auto& [name, reservation] : wanted) {
     reservation.name = name;

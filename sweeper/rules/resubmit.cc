@@ -46,15 +46,18 @@ std::string why_renew(const Round& round, const NodePicture& node, const ResizeR
                      format_slurm_time(limit));
 }
 
-/// The authors of all jobs on its nodes, once.
-void tell_longer(Round& round, const ResizeRequest& request, const std::string& why) {
+/// The authors of all jobs on its nodes are told at once. job_note repeats it for as long as they
+/// wait. Whether it is too short.
+bool tell_longer(Round& round, const ResizeRequest& request, const std::string& why) {
   const Seconds need = needed_run(round.config, PictureFacts{round.picture}, request.nodes);
-  if (request.run_duration == Seconds{0} || need <= request.run_duration) return;
-  if (round.see(Rule::Resubmit, key_of(request) + " longer").count > 1) return;
+  if (request.run_duration == Seconds{0} || need <= request.run_duration) return false;
+  const bool is_new = round.see(Rule::Resubmit, key_of(request) + " longer").count == 1;
+  const std::string note = note_longer(request.run_duration, need);
   for (const Job* job : jobs_on(round.picture, request.nodes)) {
-    if (!round.is_told(job->id))
-      tell(round, Rule::Resubmit, why, *job, note_longer(request.run_duration, need));
+    if (is_new && !round.is_told(job->id)) tell(round, Rule::Resubmit, why, *job, note);
+    round.longer_notes[job->id] = note;
   }
+  return true;
 }
 
 }  // namespace
@@ -66,14 +69,15 @@ void resubmit(Round& round) {
     if (is_followed(node, *request) || !is_due(round, node)) continue;
     const std::string why = why_renew(round, node, *request);
     if (why.empty()) continue;
-    tell_longer(round, *request, why);
+    const bool is_short = tell_longer(round, *request, why);
     const RequestWay way = request_way(*request);
     Turn turn = make_turn(round, Rule::Resubmit, why, request->nodes, request->created);
     turn.options = {.attempt = way.attempt + 1,
                     .step = way.step,
                     .renewed = way.renewed + 1,
                     .failures = way.failures,
-                    .is_second = true};
+                    .is_second = true,
+                    .shorter = is_short ? request->run_duration : way.shorter};
     // For the job that it was made for, where that is there: for all nodes as they are together.
     if (const Job* job = round.picture.find_job(request_job(*request));
         job != nullptr && job->holds_nodes())

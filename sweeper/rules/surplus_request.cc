@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // surplus_request: several requests may be out for the same nodes: in a race, while one is renewed,
-// or after on_stockout has tried something else. When one has been served, or the newer one is in
+// or after on_stockout has tried something else, or because two jobs on a shared node have asked at
+// the same time. When one has been served, or the newer one is in
 // the queue, the others are cancelled. A VM that came too late is deleted: its name is taken.
 #include "lib/fleet/groups.h"
 #include "sweeper/rules.h"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace flex {
 
@@ -43,6 +45,36 @@ const ResizeRequest* find_successor(const Round& round, const ResizeRequest& req
   return nullptr;
 }
 
+/// Which of two requests for the same node stays: one that is being served; else the older one.
+bool has_precedence(const ResizeRequest& other, const ResizeRequest& request) {
+  if (other.state == RequestState::Provisioning) return true;
+  const auto age = [](const ResizeRequest& one) {
+    return std::tie(one.created, one.group.text, one.name.text);
+  };
+  return age(other) < age(request);
+}
+
+/// Two jobs share a node, and the flex-resume of each has asked for it before it could see the
+/// other's request: the one of another job that brings the node, too; null: none. What is left of
+/// the job's nodes is then asked for without this one.
+const ResizeRequest* find_double(const Round& round, const ResizeRequest& request) {
+  const JobId job = request_job(request);
+  if (job == 0) return nullptr;
+  for (const NodeName& name : request.nodes) {
+    const NodePicture* const node = round.picture.find(name);
+    if (node == nullptr || node->requests.size() < 2) continue;
+    for (const Placed<ResizeRequest>& other : node->requests) {
+      const JobId owner = request_job(*other);
+      const bool is_alive = std::any_of(
+          node->jobs.begin(), node->jobs.end(), [&](const Job* on) { return on->id == owner; });
+      if (owner != job && is_alive && is_our_request(*other) &&
+          round.is_free(*other.group, *other) && has_precedence(*other, request))
+        return other.item;
+    }
+  }
+  return nullptr;
+}
+
 /// Empty: it is needed.
 std::string why_surplus(const Round& round, const SweptGroup& group, const ResizeRequest& request) {
   const auto has_vm = [&](const NodePicture& node) {
@@ -59,6 +91,9 @@ std::string why_surplus(const Round& round, const SweptGroup& group, const Resiz
   if (are_elsewhere(round, request, has_or_waits)) return "its nodes are waited for one by one now";
   if (const ResizeRequest* next = find_successor(round, request))
     return fmt::format("request {} of group {} takes its place", next->name, next->group);
+  if (const ResizeRequest* other = find_double(round, request))
+    return fmt::format(
+        "request {} of group {} brings a node of it, too", other->name, other->group);
   return {};
 }
 

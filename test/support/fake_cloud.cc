@@ -304,8 +304,9 @@ void FakeCloud::fetch_vms(const VmSelection& which, Then<std::vector<ZoneVm>> th
     const std::regex pattern(which.name_pattern.empty() ? ".*" : which.name_pattern);
     std::vector<ZoneVm> out;
     const auto add = [&](const Instance& vm, const std::string& group) {
-      const bool is_there = vm.status != InstanceStatus::None && !vm.is_queued() &&
-                            vm.url.find("/zones/" + which.zone + "/") != std::string::npos;
+      const bool is_there =
+          vm.status != InstanceStatus::None && !vm.is_queued() &&
+          (which.zone.empty() || vm.url.find("/zones/" + which.zone + "/") != std::string::npos);
       if (!is_there || !std::regex_match(vm.name.text, pattern)) return;
       out.push_back({.vm = vm, .group = {which.with_group ? group : ""}});
       out.back().vm.action = InstanceAction::None;

@@ -204,6 +204,17 @@ TEST_CASE("drain note: beside a lease, in JSON, and away again", "[power_down]")
   CHECK(!drain_note("flex(end=7)"));
 }
 
+TEST_CASE("drain note: another tool has moved it into JSON of its own", "[power_down]") {
+  const auto without = [](const std::string& extra) {
+    CHECK(drain_note(extra) == "fan");
+    return without_drain_note(extra);
+  };
+  CHECK(without(R"x({"site":"rack 7 flex(drained=fan)","a":1})x") == R"({"site":"rack 7","a":1})");
+  CHECK(without(R"x({"extra":"flex(drained=fan)"})x") == R"({"extra":""})");
+  CHECK(without(R"x({"o":{"flex_drained":"flex(drained=fan)"}})x") == R"({"o":{}})");
+  CHECK(with_lease(R"x({"site":"flex(end=7,nodeset=a)"})x", std::nullopt) == R"({"site":""})");
+}
+
 TEST_CASE("unusable: idle and off, and slurmctld waits for an answer", "[power_down]") {
   constexpr std::uint64_t kOff = NODE_STATE_IDLE | NODE_STATE_CLOUD | NODE_STATE_POWERED_DOWN;
   const auto is = [](std::uint64_t state) {

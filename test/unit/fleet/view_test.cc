@@ -86,10 +86,16 @@ struct Jobs {
     cloud.add_group(name_of(job), ownership_mark("hpc", "a") + " job=" + std::to_string(job + 100));
   }
 
+  std::vector<JobId> asked{};
+
   NodesetView look(const std::string& node, std::vector<JobId> jobs = {}) {
     cloud.calls.clear();
     const std::vector<NodeName> wanted{{node}};
-    return fetch_fleet(cloud, settings, "hpc", wanted, [&] { return jobs; }).at(0);
+    const auto ask = [&](const std::vector<JobId>& owners) {
+      asked = owners;
+      return jobs;
+    };
+    return fetch_fleet(cloud, settings, "hpc", wanted, ask).at(0);
   }
 };
 
@@ -112,16 +118,22 @@ TEST_CASE("fetch_fleet: a queued node is found in its job's group", "[fleet]") {
   const NodesetView view = world.look("a-35", {135});
   CHECK(view.groups.at({Jobs::name_of(35)}).requests.size() == 1);
   CHECK(world.cloud.calls.size() == 4);
+  CHECK(world.asked.size() == 31);
   // Whose it is, nobody knows: it is not looked for everywhere.
   CHECK_FALSE(world.look("a-35").groups.at({Jobs::name_of(35)}).is_read);
 }
 
-TEST_CASE("fetch_fleet: few groups, or zones that are not known: all are read", "[fleet]") {
+TEST_CASE("fetch_fleet: without zones in the config, all of the region are listed", "[fleet]") {
   Jobs world;
   world.settings.nodesets[0].zones.clear();
-  CHECK(world.look("a-7").groups.at({Jobs::name_of(8)}).is_read);
-  CHECK(world.cloud.count("fetch_vms") == 0);
-  CHECK(world.cloud.count("fetch_instances") == 30);
+  const NodesetView view = world.look("a-7");
+  CHECK(view.groups.at({Jobs::name_of(7)}).instances.size() == 1);
+  CHECK_FALSE(view.groups.at({Jobs::name_of(8)}).is_read);
+  CHECK(world.cloud.count("fetch_vms") == 1);
+  CHECK(world.cloud.count("fetch_instances") == 1);
+}
+
+TEST_CASE("fetch_fleet: few jobs' groups are all read", "[fleet]") {
   Jobs few;
   while (few.cloud.groups.size() > 2) few.cloud.groups.erase(few.cloud.groups.begin());
   few.look("a-7");
@@ -140,4 +152,18 @@ TEST_CASE("jobs_of_nodes: those that have, or had, one of them", "[fleet]") {
                               job(2, nodes("b", 2), Seconds{60})};
   CHECK(jobs_of_nodes(jobs, nodes("a", 1)) == std::vector<JobId>{1});
   CHECK(jobs_of_nodes(jobs, nodes("c", 1)).empty());
+}
+
+TEST_CASE("jobs_to_look_at: also what is left of jobs that are gone, but not of all", "[fleet]") {
+  std::vector<Job> jobs{job(1, nodes("a", 2), Seconds{60}), job(2, nodes("b", 2), Seconds{60})};
+  CHECK(jobs_to_look_at(jobs, nodes("a", 1), {1, 2, 3}) == std::vector<JobId>{1, 3});
+  // Requeued: it has no nodes now.
+  jobs[1].is_running = false;
+  jobs[1].is_pending = true;
+  CHECK(jobs_to_look_at(jobs, nodes("a", 1), {1, 2, 3}) == std::vector<JobId>{1, 3, 2});
+  std::vector<JobId> many;
+  for (JobId id = 100; id < 200; ++id) many.push_back(id);
+  const auto some = jobs_to_look_at(jobs, nodes("a", 1), many);
+  CHECK(some.size() == 11);
+  CHECK(some.at(1) == 199);
 }

@@ -502,6 +502,32 @@ TEST_CASE("rest_cloud: VMs of a zone, with the group that made them", "[gce]") {
   CHECK(query_value(bench.calls[1].url, "fields").find("metadata") == std::string::npos);
 }
 
+TEST_CASE("rest_cloud: VMs of all zones of the region, or an error", "[gce]") {
+  int refused = 0;
+  Bench bench([&](const HttpRequest& request) {
+    if (request.url.find("/regions/r1?") != std::string::npos)
+      return ok(R"({"zones":["https://h/projects/p1/zones/r1-a","zones/r1-b"]})");
+    const bool is_b = request.url.find("/zones/r1-b/") != std::string::npos;
+    if (is_b && refused > 0) return refusal(403, "forbidden");
+    return ok(is_b ? R"({"items":[{"name":"a-1","status":"RUNNING"}]})"
+                   : R"({"items":[{"name":"a-0","status":"RUNNING"}]})");
+  });
+  std::optional<Result<std::vector<ZoneVm>>> vms;
+  bench.cloud->fetch_vms({.zone = "", .name_pattern = "a-(0|1)"}, keep(vms));
+  bench.cloud->run();
+  REQUIRE(vms);
+  REQUIRE(*vms);
+  CHECK((*vms)->size() == 2);
+  CHECK(bench.calls.size() == 3);
+  CHECK(query_value(bench.calls[2].url, "filter") == "name eq \"a-(0|1)\"");
+  refused = 1;
+  vms.reset();
+  bench.cloud->fetch_vms({.zone = ""}, keep(vms));
+  bench.cloud->run();
+  REQUIRE(vms);
+  CHECK_FALSE(*vms);
+}
+
 TEST_CASE("rest_cloud: bulkInsert operations are those that are not done", "[gce]") {
   Bench bench([](const HttpRequest&) {
     return ok(R"({"items":[{"name":"o1","status":"RUNNING"},{"name":"o2","status":"DONE"}]})");

@@ -5,6 +5,8 @@
 #include "test/support/builders.h"
 #include "test/support/catch.h"
 
+#include <slurm/slurm.h>
+
 #include <set>
 
 using namespace flex;
@@ -351,6 +353,37 @@ TEST_CASE("plan_resume: the request of a job that is gone is given up for one th
     CHECK(plan.groups.empty());
     CHECK(plan.left_alone == nodes("a", 2));
   }
+}
+
+TEST_CASE("plan_resume: a node that is up with a dead VM is nothing that a request must name",
+          "[resume]") {
+  const Config cfg = config({nodeset("a", nodes("a", 8))});
+  FleetView fleet = empty_group("a");
+  GroupView& home = fleet[0].groups[{"hpc-a"}];
+  const std::vector<NodeName> asked{{"a-1"}, {"a-2"}};
+  home.requests.push_back(waiting_request(8, asked, 4h + 15min));
+  for (const NodeName& node : asked) home.instances.push_back(queued(node));
+  const Job wanted = job(8, nodes("a", 3), 4h);
+  Demand demand;
+  demand.jobs.push_back({.job = wanted, .nodes = asked});
+  demand.living = {wanted};
+  // Without slurmctld's word a-0 would be missing.
+  CHECK(plan_resume(cfg, "hpc", demand, fleet).cancels.size() == 1);
+  std::vector<Node> states(1);
+  states[0].name = {"a-0"};
+  states[0].state = NODE_STATE_ALLOCATED | NODE_STATE_CLOUD;
+  CHECK(others_of_jobs(cfg, demand) == std::vector<NodeName>{{"a-0"}});
+  note_states(cfg, states, {{"a-0"}}, demand);
+  CHECK(demand.jobs[0].nodes == asked);
+  const auto plan = plan_resume(cfg, "hpc", demand, fleet);
+  CHECK(plan.cancels.empty());
+  CHECK(plan.left_alone == asked);
+  // One that comes up is part of what the job lacks.
+  states[0].state |= NODE_STATE_POWERING_UP;
+  demand.not_coming.clear();
+  note_states(cfg, states, {{"a-0"}}, demand);
+  CHECK(demand.jobs[0].nodes == nodes("a", 3));
+  CHECK(plan_resume(cfg, "hpc", demand, fleet).cancels.size() == 1);
 }
 
 TEST_CASE("rest_of_jobs: other nodes of the jobs, but not static or shared ones", "[resume]") {

@@ -130,6 +130,27 @@ TEST_CASE("chronicle: failed, cancelled, and gone behind our back", "[sweeper]")
   CHECK(watch.look().empty());
 }
 
+TEST_CASE("chronicle: a request that has the name of another one is not that one", "[sweeper]") {
+  Watch watch;
+  watch.asked(7, "a-0").id = "100";
+  CHECK(watch.look() == Texts{"queued a-0 j7-x job=7"});
+  // Deleted and made again between two looks: both are told.
+  watch.request_of().id = "101";
+  CHECK(watch.look() == Texts{"cancelled a-0 j7-x job=7", "queued a-0 j7-x job=7"});
+  CHECK(watch.events[0].why == "it is no longer listed");
+  CHECK(watch.look().empty());
+  // One that has ended, and its successor, also across a restart.
+  watch.request_of().state = RequestState::Failed;
+  CHECK(watch.look() == Texts{"failed a-0 j7-x job=7"});
+  watch.restart();
+  watch.request_of().id = "102";
+  watch.request_of().state = RequestState::Accepted;
+  CHECK(watch.look() == Texts{"queued a-0 j7-x job=7"});
+  // What an older version kept does not say which one it was.
+  watch.known.requests.begin()->second.id.clear();
+  CHECK(watch.look().empty());
+}
+
 TEST_CASE("chronicle: another reason is told at once, other words now and then", "[sweeper]") {
   Watch watch;
   watch.asked(7, "a-0").last_attempt = attempt_error("STOCKOUT", "no room at 10:00");

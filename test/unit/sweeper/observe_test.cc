@@ -302,12 +302,20 @@ TEST_CASE("observe: a VM that goes or changes is seen at once, whatever the reco
   }
 }
 
-TEST_CASE("observe: where a zone's VMs cannot be listed the groups are read") {
+TEST_CASE("observe: a zone's VMs that cannot be listed cost a few groups' reading, not all") {
   Crowd crowd(60);
   crowd.cloud.next_error("fetch_vms", {ErrorKind::Denied, "no"});
   crowd.settle();
-  CHECK(crowd.cloud.count("fetch_instances") == 60);
+  CHECK(crowd.cloud.count("fetch_instances") == 23);
   CHECK(crowd.shot.unseen.empty());
+  CHECK(crowd.shot.groups.size() == 60);
+}
+
+TEST_CASE("observe: where there are few groups all are read without the zone's list") {
+  Crowd crowd(15);
+  crowd.cloud.next_error("fetch_vms", {ErrorKind::Denied, "no"});
+  crowd.settle();
+  CHECK(crowd.cloud.count("fetch_instances") == 15);
 }
 
 TEST_CASE("observe: a group of the same name that was made anew is read") {

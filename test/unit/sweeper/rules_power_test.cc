@@ -64,7 +64,7 @@ TEST_CASE("wakes: a node that came up for a job is nobody's when the job is gone
   SECTION("a restart of the sweeper does not forget it") {
     const auto kept = parse_memory(to_text(scene.memory));
     REQUIRE(kept);
-    CHECK(kept->woken == std::set<NodeName>{{"a-0"}});
+    CHECK(kept->woken == std::unordered_set<NodeName>{{"a-0"}});
   }
 }
 

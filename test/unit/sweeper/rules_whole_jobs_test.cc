@@ -105,7 +105,7 @@ TEST_CASE("stale_request: what has a VM, is static or another job's needs no pla
 
 TEST_CASE("stale_request: a static node's request is judged by itself, whoever it was made for") {
   Scene scene;
-  scene.settings.places.at({"a-0"}).is_static = true;
+  scene.settings.places[{"a-0"}].is_static = true;
   scene.waiting_job(7, "a-[0-1]");
   scene.asked(7, "a-0");
   ResizeRequest second = scene.asked(7, "a-1");
@@ -220,6 +220,108 @@ TEST_CASE("lease_end: shared nodes that wait for a VM are fenced, in steps") {
   }
   CHECK(changes >= 2);
   CHECK(changes <= 3);
+}
+
+TEST_CASE("lease_end: the fence stays until the VM says when it ends") {
+  Scene scene;
+  share(scene);
+  scene.waiting_job(7, "a-0");
+  ResizeRequest& request = scene.asked(7, "a-0");
+  const auto fences = [&] {
+    std::vector<TimePoint> starts;
+    for (const Action& action : scene.raw_round()) {
+      if (const auto* set = std::get_if<SetReservation>(&action.what)) {
+        scene.shot.reservations.items = {set->reservation};
+        starts.push_back(set->reservation.start);
+      } else if (std::holds_alternative<DeleteReservation>(action.what)) {
+        scene.shot.reservations.items.clear();
+      }
+    }
+    return starts;
+  };
+  CHECK(fences().size() == 1);
+  request.state = RequestState::Succeeded;
+  scene.vms("a-0");
+  scene.entry("a-0").terminates.reset();
+  CHECK(fences().empty());
+  REQUIRE(scene.shot.reservations.items.size() == 1);
+  CHECK(scene.shot.reservations.items[0].start <= scene.shot.now + 75min);
+  scene.entry("a-0").terminates = scene.shot.now + 70min;
+  fences();
+  REQUIRE(scene.shot.reservations.items.size() == 1);
+  CHECK(scene.shot.reservations.items[0].start <= scene.shot.now + 70min);
+}
+
+TEST_CASE("surplus_request: of two jobs' requests for a shared node the younger goes") {
+  Scene scene;
+  share(scene);
+  scene.waiting_job(7, "a-0");
+  scene.waiting_job(8, "a-[0-1]");
+  scene.asked(7, "a-0");
+  ResizeRequest& younger = scene.asked(8, "a-[0-1]");
+  younger.created += 2s;
+  CHECK(quiet(scene.round()) == Texts{"surplus_request cancel_request a-[0-1] @hpc-a/j8-x job=8"});
+  // What it then lacks is asked for without the other's node.
+  scene.owned().requests.pop_back();
+  std::erase_if(scene.owned().instances,
+                [](const Instance& entry) { return entry.name.text == "a-1"; });
+  CHECK(quiet(scene.rounds(2)) == Texts{"unrequested_node ask a-1 job=8"});
+}
+
+TEST_CASE("surplus_request: one that is being served stays; a gone job's does not count") {
+  Scene scene;
+  share(scene);
+  scene.waiting_job(7, "a-0");
+  scene.waiting_job(8, "a-[0-1]");
+  scene.asked(7, "a-0");
+  ResizeRequest& younger = scene.asked(8, "a-[0-1]", RequestState::Provisioning);
+  younger.created += 2s;
+  CHECK(quiet(scene.round()) == Texts{"surplus_request cancel_request a-0 @hpc-a/j7-x job=7"});
+  younger.state = RequestState::Accepted;
+  scene.end_job(7);
+  for (const std::string& text : quiet(scene.rounds(2)))
+    CHECK(text.find("j8-x") == std::string::npos);
+}
+
+TEST_CASE("job_note: a raised time limit can be read for as long as the job waits") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]", 10h);
+  scene.asked(7, "a-[0-1]");
+  scene.raw_round();
+  CHECK(scene.comment(7).find("10:15:00 instead of 01:15:00") != std::string::npos);
+  const AskForNodes* ask = ask_in(scene);
+  REQUIRE(ask != nullptr);
+  const std::string description = ask->plan.groups[0].requests[0].spec.description;
+  scene.shot.jobs.items[0].admin_comment = scene.comment(7);
+  // The next note says how it stands, and this, too.
+  scene.raw_round(2min);
+  CHECK(scene.comment(7).find("waiting for 2 VMs") != std::string::npos);
+  CHECK(scene.comment(7).find("10:15:00 instead of 01:15:00") != std::string::npos);
+  // And when the new request has taken the old one's place.
+  ResizeRequest& request = scene.owned().requests[0];
+  request.description = description;
+  request.run_duration = 10h + 15min;
+  scene.shot.jobs.items[0].admin_comment = {};
+  scene.raw_round(2min);
+  CHECK(scene.comment(7).find("waiting for 2 VMs") != std::string::npos);
+  CHECK(scene.comment(7).find("10:15:00 instead of 01:15:00") != std::string::npos);
+}
+
+TEST_CASE("job_note: VMs that end before a limit that was raised while they boot") {
+  const Utc utc;
+  Scene scene;
+  Job& waiting = scene.waiting_job(7, "a-0");
+  waiting.is_batch = waiting.may_requeue = true;
+  scene.asked(7, "a-0", RequestState::Succeeded);
+  came(scene, "a-0", 75min);
+  scene.raw_round();
+  CHECK(scene.comment(7).starts_with("flex: VMs end "));
+  CHECK(scene.comment(7).find("before") == std::string::npos);
+  scene.shot.jobs.items[0].admin_comment = scene.comment(7);
+  scene.shot.jobs.items[0].time_limit = 10h;
+  scene.raw_round(2min);
+  CHECK(scene.comment(7).find("before the job's time limit of 10:00:00 is over: it will be requeued") !=
+        std::string::npos);
 }
 
 TEST_CASE("lease_end: nodes of an exclusive partition that wait for a VM need no fence") {
