@@ -88,12 +88,13 @@ fuzz: check-setup
 
 bench-build: setup
 	@[ -f $(BUILD)-release/build.ninja ] || meson setup $(BUILD)-release -Dbuildtype=release -Db_lto=true -Dtests=false
-	@ninja -C $(BUILD)-release all test/bench/decide_bench
+	@ninja -C $(BUILD)-release all test/bench/decide_bench test/bench/fence-tool
 
 bench: bench-build
 	@python3 tools/bench.py --build $(BUILD)-release
 	@python3 tools/bench_sweeper.py --build $(BUILD)-release
 	@python3 tools/bench_groups.py --build $(BUILD)-release
+	@python3 tools/bench_fence.py --build $(BUILD)-release
 
 # Jobs, dying VMs, lost replies, restarts; then nothing may be left. A failure is repeated with its SEED.
 soak: setup $(BUILD)/build.ninja

@@ -297,6 +297,10 @@ std::string note_vm_gone(std::string_view nodes, std::string_view why, bool is_r
       "lost {}: {}; {}", nodes, why, is_requeued ? "back in the queue" : "it may not be requeued");
 }
 
+std::string note_time_over(std::string_view nodes) {
+  return fmt::format("lost {} after its time limit: the job is over", nodes);
+}
+
 std::string local_time(TimePoint time) {
   return fmt::format("{:%Y-%m-%dT%H:%M}", to_local(time));
 }

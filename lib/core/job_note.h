@@ -130,6 +130,9 @@ enum class Fate {
                                        std::string_view why,
                                        bool is_requeued);
 
+/// Its time was over when it lost these nodes: it is not run again.
+[[nodiscard]] std::string note_time_over(std::string_view nodes);
+
 /// A job that waits until there is room for its request.
 struct TurnNote {
   std::string why{};

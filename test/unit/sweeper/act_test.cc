@@ -402,6 +402,37 @@ TEST_CASE("act: a reservation ends up as it is wanted, whatever became of it sin
   CHECK(stage.slurm.reservations[0].start == wanted.start);
 }
 
+TEST_CASE("act: what could not be made takes nobody's place") {
+  Stage stage;
+  stage.settle();
+  const Reservation old{.name = "old",
+                        .nodes = nodes("a", 2),
+                        .start = TimePoint{Seconds{100}},
+                        .end = TimePoint{Seconds{200}}};
+  Reservation made = old;
+  made.name = "new";
+  Reservation less = old;
+  less.nodes = nodes("a", 1);
+  stage.slurm.reservations = {old};
+  const std::vector<Action> actions{action(Rule::LeaseEnd, SetReservation{made, true, false}),
+                                    action(Rule::LeaseEnd, SetReservation{less, false, true}),
+                                    action(Rule::LeaseEnd, DeleteReservation{.name = "old"})};
+  SECTION("it fails: all stays as it is") {
+    stage.slurm.fail_next("create_reservation", Error{ErrorKind::Invalid, "no"});
+    const ActReport report = stage.carry_out(actions);
+    CHECK(report.failed == 1);
+    CHECK(report.again == 2);
+    REQUIRE(stage.slurm.reservations.size() == 1);
+    CHECK(stage.slurm.reservations[0].nodes == old.nodes);
+    CHECK(stage.has_logged("what takes its place could not be made"));
+  }
+  SECTION("it is made") {
+    CHECK(stage.carry_out(actions).done == 3);
+    REQUIRE(stage.slurm.reservations.size() == 1);
+    CHECK(stage.slurm.reservations[0].name == "new");
+  }
+}
+
 TEST_CASE("act: a reservation is deleted and made anew in this order; one that is gone is gone") {
   Stage stage;
   stage.settle();
