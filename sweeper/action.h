@@ -38,6 +38,7 @@ enum class Rule {
   Resubmit,
   UnusableNode,
   IncompleteJob,
+  NoLongerEligible,
   Pause,   ///< an admin's
   ByHand,  ///< no rule of the sweeper's: an admin has said so
 };

@@ -98,6 +98,13 @@ struct Repairs {
   bool has_given_up = false;       ///< there were too many: it stays drained
 };
 
+/// What seems to keep a job from running, by no_longer_eligible.
+struct Eligibility {
+  std::uint32_t restart_count = 0;     ///< the life that `overlooked` is about
+  std::set<std::string> overlooked{};  ///< slurmctld gave it nodes in spite of these
+  std::set<std::string> given_back{};  ///< for these it has lost its nodes before
+};
+
 struct Memory {
   std::uint64_t round = 0;                      ///< the number of the present one
   TimePoint last_round{};                       ///< of the last complete one; 0: none
@@ -117,7 +124,8 @@ struct Memory {
   RequestQuota requests{};
   std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
   std::map<JobId, Warned> warned{};
-  std::map<NodeName, std::string> worked{};  ///< the VM (its id) on which it has had a job
+  std::map<JobId, Eligibility> eligibility{};  ///< of jobs that waited for VMs
+  std::map<NodeName, std::string> worked{};    ///< the VM (its id) on which it has had a job
   std::map<NodeName, Repairs> repairs{};
   std::set<std::string> loose{};  ///< nodesets that had VMs in no group
   bool has_policies = false;      ///< there were some of ours

@@ -249,6 +249,10 @@ std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate) 
   return fmt::format("{}; {}", why_given_up(limit, is_own_limit), words_of(fate));
 }
 
+std::string note_not_eligible(std::string_view why, Fate fate) {
+  return fmt::format("no VMs: {}; {}", why, words_of(fate));
+}
+
 std::string note_cancelled(std::string_view why, Fate fate) {
   return fmt::format("no VMs: {}; {}", why, words_of(fate));
 }

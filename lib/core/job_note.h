@@ -112,6 +112,9 @@ enum class Fate {
 /// And what becomes of it.
 [[nodiscard]] std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate);
 
+/// slurmctld would not let it start now, so no VM is bought for it: "no VMs: reservation course …".
+[[nodiscard]] std::string note_not_eligible(std::string_view why, Fate fate);
+
 /// An admin cancelled its request: "no VMs: request j12-x was cancelled by ann; held, …".
 [[nodiscard]] std::string note_cancelled(std::string_view why, Fate fate);
 

@@ -305,17 +305,17 @@ TEST_CASE(
 }
 
 TEST_CASE("act: a request that is just being served is not taken from its job") {
+  const Rule rule = GENERATE(Rule::ProvisionTimeout, Rule::NoLongerEligible);
   Stage stage;
   stage.scene.waiting_job(7, "a-0");
   stage.settle();
   stage.cloud.add_request("hpc-a", "j7-x", {"a-0"}, RequestState::Provisioning);
   const ActReport report = stage.carry_out(
-      {action(Rule::ProvisionTimeout,
+      {action(rule,
               CancelRequest{
                   .group = {"hpc-a"}, .request = {"j7-x"}, .nodes = nodes("a", 1), .job = 7}),
-       action(Rule::ProvisionTimeout, RequeueJob{.job = 7, .hold = false, .nodes = nodes("a", 1)}),
-       action(Rule::ProvisionTimeout,
-              UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)})});
+       action(rule, RequeueJob{.job = 7, .hold = false, .nodes = nodes("a", 1)}),
+       action(rule, UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)})});
   CHECK(report.again == 3);
   CHECK(stage.slurm.updates.empty());
 }
