@@ -88,10 +88,10 @@ fuzz: check-setup
 
 bench-build: setup
 	@[ -f $(BUILD)-release/build.ninja ] || meson setup $(BUILD)-release -Dbuildtype=release -Db_lto=true -Dtests=false
-	@ninja -C $(BUILD)-release all test/bench/decide_bench
+	@ninja -C $(BUILD)-release all test/bench/decide_bench test/bench/fence-tool
 
 bench: bench-build
-	@missed=0; for each in bench bench_sweeper bench_groups; do \
+	@missed=0; for each in bench bench_sweeper bench_groups bench_fence; do \
 	  python3 tools/$$each.py --build $(BUILD)-release || missed=1; done; exit $$missed
 
 # Jobs, dying VMs, lost replies, restarts; then nothing may be left. A failure is repeated with its SEED.

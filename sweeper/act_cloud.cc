@@ -101,7 +101,9 @@ class CloudActor {
 
   void fail(const Action& action, const Error& error) {
     const bool is_again = error.kind == ErrorKind::Precondition;
-    if (is_again && action.rule == Rule::ProvisionTimeout) {
+    const bool ends_wait =
+        action.rule == Rule::ProvisionTimeout || action.rule == Rule::NoLongerEligible;
+    if (is_again && ends_wait) {
       const std::vector<NodeName> nodes = nodes_of(action);
       actor_.served.insert(nodes.begin(), nodes.end());
     }

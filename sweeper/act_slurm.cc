@@ -73,8 +73,11 @@ class SlurmActor {
     } else if (const auto* warn = std::get_if<WarnJob>(&action.what)) {
       warn_job(action, *warn);
     } else if (const auto* set = std::get_if<SetReservation>(&action.what)) {
-      finish(action, set_reservation(*set));
+      if (set->is_smaller && has_gap_) return postpone(action, kGap);
+      const bool is_done = finish(action, set_reservation(*set));
+      has_gap_ = has_gap_ || (!is_done && !set->is_smaller);
     } else if (const auto* gone = std::get_if<DeleteReservation>(&action.what)) {
+      if (has_gap_) return postpone(action, kGap);
       const auto done = actor_.scheduler.delete_reservation(gone->name);
       const bool is_gone = !done && done.error().kind == ErrorKind::NotFound;
       finish(action, is_gone ? Result<Done>{Done{}} : done);
@@ -313,15 +316,18 @@ class SlurmActor {
     return done;
   }
 
-  void postpone(const Action& action) {
+  static constexpr std::string_view kGap = "what takes its place could not be made";
+
+  void postpone(const Action& action,
+                std::string_view why = "slurmctld has changed the node since it was looked at") {
     ++report_.again;
-    report_.known[&action].add("again", "slurmctld has changed the node since it was looked at");
+    report_.known[&action].add("again", std::string(why));
     actor_.log.info("action_again",
                     {{"rule", to_string(action.rule)},
                      {"what", kind_text(action)},
                      {"job", job_of(action)},
                      {"nodes", fold_hostlist(nodes_of(action))},
-                     {"why", "slurmctld has changed the node since it was looked at"}});
+                     {"why", why}});
   }
 
   void postpone_waking(const Action& action, const std::vector<NodeName>& waking) {
@@ -444,6 +450,7 @@ class SlurmActor {
   std::vector<Refusal> refusals_{};
   std::vector<const Action*> given_back_{};
   bool is_away_ = false;
+  bool has_gap_ = false;  ///< a reservation that was to keep jobs off nodes could not be made
 };
 
 }  // namespace

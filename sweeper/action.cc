@@ -61,6 +61,8 @@ std::string_view to_string(Rule rule) {
       return "unusable_node";
     case Rule::IncompleteJob:
       return "incomplete_job";
+    case Rule::NoLongerEligible:
+      return "no_longer_eligible";
     case Rule::Pause:
       return "pause";
     case Rule::ByHand:

@@ -38,6 +38,7 @@ enum class Rule {
   Resubmit,
   UnusableNode,
   IncompleteJob,
+  NoLongerEligible,
   Pause,   ///< an admin's
   ByHand,  ///< no rule of the sweeper's: an admin has said so
 };
@@ -130,6 +131,9 @@ struct WarnJob {
 struct SetReservation {
   Reservation reservation{};
   bool is_new = false;
+  /// It keeps jobs off fewer nodes, or for less time. Only done if all that keeps them off others
+  /// has been done: a fence never has a gap. The same holds for DeleteReservation.
+  bool is_smaller = false;
 };
 
 struct DeleteReservation {

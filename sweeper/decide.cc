@@ -25,6 +25,7 @@ constexpr void (*kRules[])(Round&) = {
     lease_end,
     lease_warning,
     spent_node,
+    no_longer_eligible,
     provision_timeout,
     stale_request,
     surplus_request,
@@ -59,6 +60,8 @@ void forget_gone(Memory& memory,
     if (!job.is_finished) alive.insert(job.id);
   }
   std::erase_if(memory.notes, [&](const auto& entry) { return !alive.contains(entry.first); });
+  std::erase_if(memory.eligibility,
+                [&](const auto& entry) { return !alive.contains(entry.first); });
   // Trouble is over when the VM is there, or when nobody waits for it.
   std::erase_if(memory.retries, [&](const auto& entry) {
     const NodePicture* node = picture.find(entry.first);
@@ -98,6 +101,7 @@ void forget_times(Memory& memory) {
   kept.drains = std::move(memory.drains);
   kept.woken = std::move(memory.woken);
   kept.warned = std::move(memory.warned);
+  kept.eligibility = std::move(memory.eligibility);
   kept.worked = std::move(memory.worked);
   kept.repairs = std::move(memory.repairs);
   kept.boots = std::move(memory.boots);

@@ -57,6 +57,31 @@ bool is_warning_due(const Round& round, const Job& job, const JobLease& lease) {
          overrun_of(job, lease).has_value();
 }
 
+Seconds fence_lead(const SlurmSettings& settings, Seconds over_time_limit) {
+  constexpr Seconds kEpilog{60};
+  return kLimitTick + over_time_limit + settings.kill_wait + kEpilog;
+}
+
+OverTimeLimits::OverTimeLimits(const Snapshot& shot) : global_(shot.settings.over_time_limit) {
+  const auto& partitions = shot.partitions.items;
+  const bool is_same = std::all_of(partitions.begin(), partitions.end(), [&](const auto& each) {
+    return each.over_time_limit.value_or(global_) == global_;
+  });
+  if (is_same) return;
+  for (const Partition& partition : partitions) {
+    const Seconds limit = partition.over_time_limit.value_or(global_);
+    for (const NodeName& node : partition.nodes) {
+      Seconds& known = own_.try_emplace(node, limit).first->second;
+      known = std::max(known, limit);
+    }
+  }
+}
+
+Seconds OverTimeLimits::of(const NodeName& node) const {
+  const auto found = own_.find(node);
+  return found == own_.end() ? global_ : found->second;
+}
+
 Seconds drain_lead(const Config& config) {
   constexpr Seconds kMinute{60};
   const Seconds interval = config.sweeper.interval;

@@ -6,6 +6,7 @@
 #include "sweeper/rules.h"
 
 #include <optional>
+#include <unordered_map>
 
 namespace flex {
 
@@ -34,6 +35,25 @@ struct JobLease {
 /// How long before its VM's end a node gets no more jobs: at least two rounds, so that none is
 /// started in between; a minute where rounds are short.
 [[nodiscard]] Seconds drain_lead(const Config& config);
+
+/// How long before its VM's end the fence around a node begins: so long slurmctld takes to end a
+/// job whose time is over. Its tick, OverTimeLimit, KillWait, and an allowance for the epilog.
+[[nodiscard]] Seconds fence_lead(const SlurmSettings& settings, Seconds over_time_limit);
+
+/// OverTimeLimit of each node: the longest of its partitions.
+class OverTimeLimits {
+ public:
+  explicit OverTimeLimits(const Snapshot& shot);
+
+  [[nodiscard]] Seconds of(const NodeName& node) const;
+
+ private:
+  Seconds global_{};
+  std::unordered_map<NodeName, Seconds> own_{};  ///< only where partitions say something else
+};
+
+/// slurmctld looks once in this time for jobs whose time is over.
+inline constexpr Seconds kLimitTick{30};
 
 /// One that lease_end made: by its name and its flags.
 [[nodiscard]] bool is_lease_reservation(const Reservation& reservation);

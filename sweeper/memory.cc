@@ -99,6 +99,12 @@ void read_leases(const Json& json, Memory& memory) {
   for (const Json& warned : json.at("warned"))
     memory.warned[warned.at(0).get<JobId>()] = {.ends = to_time(warned.at(1)),
                                                 .restart_count = warned.at(2).get<std::uint32_t>()};
+  const Json eligibility = json.value("eligibility", Json::array());
+  for (const Json& job : eligibility)
+    memory.eligibility[job.at(0).get<JobId>()] = {
+        .restart_count = job.at(1).get<std::uint32_t>(),
+        .overlooked = job.at(2).get<std::set<std::string>>(),
+        .given_back = job.at(3).get<std::set<std::string>>()};
   for (const auto& [node, vm] : json.at("worked").items())
     memory.worked[{node}] = vm.get<std::string>();
   for (const auto& [node, value] : json.at("repairs").items())
@@ -114,6 +120,9 @@ void write_leases(const Memory& memory, Json& json) {
   json["warned"] = Json::array();
   for (const auto& [job, warned] : memory.warned)
     json["warned"].push_back({job, to_number(warned.ends), warned.restart_count});
+  json["eligibility"] = Json::array();
+  for (const auto& [job, known] : memory.eligibility)
+    json["eligibility"].push_back({job, known.restart_count, known.overlooked, known.given_back});
   json["worked"] = Json::object();
   for (const auto& [node, vm] : memory.worked) json["worked"][node.text] = vm;
   json["repairs"] = Json::object();

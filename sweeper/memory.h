@@ -104,6 +104,13 @@ struct Repairs {
 template <class What>
 using ByNode = std::unordered_map<NodeName, What>;
 
+/// What seems to keep a job from running, by no_longer_eligible.
+struct Eligibility {
+  std::uint32_t restart_count = 0;     ///< the life that `overlooked` is about
+  std::set<std::string> overlooked{};  ///< slurmctld gave it nodes in spite of these
+  std::set<std::string> given_back{};  ///< for these it has lost its nodes before
+};
+
 struct Memory {
   std::uint64_t round = 0;                      ///< the number of the present one
   TimePoint last_round{};                       ///< of the last complete one; 0: none
@@ -123,6 +130,7 @@ struct Memory {
   RequestQuota requests{};
   std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
   std::map<JobId, Warned> warned{};
+  std::map<JobId, Eligibility> eligibility{};  ///< of jobs that waited for VMs
   ByNode<std::string> worked{};  ///< the VM (its id) on which it has had a job
   std::map<NodeName, Repairs> repairs{};
   std::set<std::string> loose{};  ///< nodesets that had VMs in no group

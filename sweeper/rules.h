@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/config/config.h"
+#include "lib/core/job_note.h"
 #include "lib/fleet/drain.h"
 #include "lib/fleet/fit.h"
 #include "sweeper/action.h"
@@ -114,6 +115,7 @@ void lease_end(Round& round);
 void lease_warning(Round& round);
 void spent_node(Round& round);
 void failed_request(Round& round);
+void no_longer_eligible(Round& round);
 void provision_timeout(Round& round);
 void stale_request(Round& round);
 void incomplete_job(Round& round);
@@ -222,6 +224,24 @@ void cancel_request(Round& round,
                     Rule rule,
                     const std::string& why,
                     const Placed<ResizeRequest>& request);
+/// What came for the job, and for no job that is not in `jobs`: nodes on their way, and those that
+/// are up already and of no use without the others. No static ones.
+[[nodiscard]] std::vector<NodeName> nodes_given_up(const Round& round,
+                                                   const Job& job,
+                                                   const std::vector<const Job*>& jobs);
+/// What becomes of a job that waits no longer. Of a heterogeneous job only the leader can be
+/// requeued; it takes the others along. `going`: its nodes that are powered down.
+void send_away(Round& round,
+               Rule rule,
+               const std::string& why,
+               const Job& job,
+               Fate fate,
+               const std::vector<NodeName>& going);
+/// The parts of a heterogeneous job go together, and its author looks at any of them.
+void tell_all_parts(
+    Round& round, Rule rule, const std::string& why, const Job& job, const std::string& note);
+/// It is, or would be, asked for without any job: cancelling it would only lose its place.
+[[nodiscard]] bool is_for_static_nodes(const Round& round, const ResizeRequest& request);
 /// TellJob with `text` as our part of the comment; nothing if it says that already.
 void tell(Round& round, Rule rule, const std::string& why, const Job& job, std::string_view text);
 /// Adds actions for what the budget allows of it, at most kMaxRequestSize entries each; how many

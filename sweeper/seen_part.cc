@@ -150,6 +150,7 @@ void restore(Memory& memory,
   // Of jobs that were not seen.
   memory.notes.insert(before.notes.begin(), before.notes.end());
   memory.warned.insert(before.warned.begin(), before.warned.end());
+  memory.eligibility.insert(before.eligibility.begin(), before.eligibility.end());
 }
 
 }  // namespace flex

@@ -39,9 +39,13 @@ struct Job {
   std::uint32_t state = 0;  ///< raw bits; ask lib/slurm/node_state.h
   /// Minutes in Slurm, seconds here; empty: UNLIMITED or not set.
   std::optional<Seconds> time_limit{};
+  std::optional<Seconds> time_min{};  ///< --time-min
   std::uint32_t restart_count = 0;
   std::vector<NodeName> nodes{};  ///< allocated nodes
   std::string partition{};
+  std::string reservation{};  ///< --reservation, with commas; empty: none
+  std::string account{};
+  std::string qos{};
   std::string name{};
   std::string user{};  ///< empty where slurmctld does not say: user_id is always there
   std::string comment{};
@@ -60,6 +64,7 @@ struct Job {
   TimePoint submit_time{};
   TimePoint start_time{};
   TimePoint end_time{};
+  std::optional<TimePoint> deadline{};  ///< --deadline
 
   /// Allocated and not over (suspended, it may be): its nodes are its own.
   [[nodiscard]] bool holds_nodes() const { return !is_pending && !is_finished; }
@@ -73,7 +78,14 @@ struct Partition {
   Seconds resume_timeout{};                 ///< 0: the global one
   bool resume_timeout_is_infinite = false;  ///< INFINITE, which Slurm knows from 25.05 on
   Seconds suspend_timeout{};
-  bool is_exclusive = false;  ///< OverSubscribe=EXCLUSIVE: a node is one job's
+  std::optional<Seconds> over_time_limit{};  ///< empty: the global one; 0 for UNLIMITED
+  bool is_exclusive = false;                 ///< OverSubscribe=EXCLUSIVE: a node is one job's
+  bool starts_jobs = true;                   ///< state UP or DRAIN; else DOWN or INACTIVE
+  // Empty: all, or none denied.
+  std::vector<std::string> allow_accounts{};
+  std::vector<std::string> deny_accounts{};
+  std::vector<std::string> allow_qos{};
+  std::vector<std::string> deny_qos{};
 };
 
 /// A reservation of nodes, whoever made it.
@@ -84,6 +96,7 @@ struct Reservation {
   TimePoint end{};
   bool is_maintenance = false;  ///< flag MAINT
   bool ignores_jobs = false;    ///< flag IGNORE_JOBS
+  bool is_partial = false;      ///< of some cores of its nodes only
 };
 
 // ---- Compute Engine

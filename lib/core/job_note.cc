@@ -297,6 +297,10 @@ std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate) 
   return fmt::format("{}; {}", why_given_up(limit, is_own_limit), words_of(fate));
 }
 
+std::string note_not_eligible(std::string_view why, Fate fate) {
+  return fmt::format("no VMs: {}; {}", why, words_of(fate));
+}
+
 std::string note_cancelled(std::string_view why, Fate fate) {
   return fmt::format("no VMs: {}; {}", why, words_of(fate));
 }
@@ -343,6 +347,10 @@ std::string note_boot_refused(std::string_view complaint, bool is_requeued) {
 std::string note_vm_gone(std::string_view nodes, std::string_view why, bool is_requeued) {
   return fmt::format(
       "lost {}: {}; {}", nodes, why, is_requeued ? "back in the queue" : "it may not be requeued");
+}
+
+std::string note_time_over(std::string_view nodes) {
+  return fmt::format("lost {} after its time limit: the job is over", nodes);
 }
 
 std::string local_time(TimePoint time) {

@@ -121,6 +121,9 @@ enum class Fate {
 /// And what becomes of it.
 [[nodiscard]] std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate);
 
+/// slurmctld would not let it start now, so no VM is bought for it: "no VMs: reservation course …".
+[[nodiscard]] std::string note_not_eligible(std::string_view why, Fate fate);
+
 /// An admin cancelled its request: "no VMs: request j12-x was cancelled by ann; held, …".
 [[nodiscard]] std::string note_cancelled(std::string_view why, Fate fate);
 
@@ -138,6 +141,9 @@ enum class Fate {
 [[nodiscard]] std::string note_vm_gone(std::string_view nodes,
                                        std::string_view why,
                                        bool is_requeued);
+
+/// Its time was over when it lost these nodes: it is not run again.
+[[nodiscard]] std::string note_time_over(std::string_view nodes);
 
 /// A job that waits until there is room for its request.
 struct TurnNote {

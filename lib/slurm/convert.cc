@@ -19,6 +19,36 @@ Seconds to_timeout(std::uint16_t seconds) {
   return seconds == NO_VAL16 ? Seconds{0} : Seconds{seconds};
 }
 
+/// Of a job that has none slurmctld says 0 or NO_VAL.
+std::optional<TimePoint> to_deadline(time_t seconds) {
+  if (seconds <= 0 || seconds == static_cast<time_t>(NO_VAL)) return std::nullopt;
+  return to_time(seconds);
+}
+
+/// "a,b"; null and "ALL" are empty.
+std::vector<std::string> to_list(const char* text) {
+  std::vector<std::string> words;
+  std::string_view rest = text == nullptr ? std::string_view{} : std::string_view{text};
+  if (rest == "ALL") return words;
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (comma > 0) words.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return words;
+}
+
+/// OverTimeLimit, which is in minutes.
+Seconds to_over_limit(std::uint16_t minutes) {
+  if (minutes == NO_VAL16 || minutes == INFINITE16) return Seconds{0};
+  return std::chrono::minutes{minutes};
+}
+
+std::optional<Seconds> to_own_over_limit(std::uint16_t minutes) {
+  if (minutes == NO_VAL16) return std::nullopt;
+  return to_over_limit(minutes);
+}
+
 std::optional<std::uint32_t> to_task(std::uint32_t task) {
   if (task == NO_VAL || task == INFINITE) return std::nullopt;
   return task;
@@ -63,9 +93,13 @@ Job to_job(const slurm_job_info_t& job) {
   return {.id = job_id(job),
           .state = job.job_state,
           .time_limit = to_limit(job.time_limit),
+          .time_min = job.time_min == 0 ? std::nullopt : to_limit(job.time_min),
           .restart_count = job.restart_cnt,
           .nodes = to_nodes(has_nodes ? job.nodes : nullptr),
           .partition = to_text(job.partition),
+          .reservation = to_text(job.resv_name),
+          .account = to_text(job.account),
+          .qos = to_text(job.qos),
           .name = to_text(job.name),
           .user = to_text(job.user_name),
           .comment = to_text(job.comment),
@@ -83,7 +117,8 @@ Job to_job(const slurm_job_info_t& job) {
           .is_finished = base > JOB_SUSPENDED,
           .submit_time = to_time(job.submit_time),
           .start_time = to_time(job.start_time),
-          .end_time = to_time(job.end_time)};
+          .end_time = to_time(job.end_time),
+          .deadline = to_deadline(job.deadline)};
 }
 
 Partition to_partition(const partition_info_t& partition, bool knows_infinite) {
@@ -94,8 +129,14 @@ Partition to_partition(const partition_info_t& partition, bool knows_infinite) {
           .resume_timeout = to_timeout(partition.resume_timeout),
           .resume_timeout_is_infinite = knows_infinite && partition.resume_timeout == INFINITE16,
           .suspend_timeout = to_timeout(partition.suspend_timeout),
+          .over_time_limit = to_own_over_limit(partition.over_time_limit),
           // OverSubscribe=EXCLUSIVE; NO is 1.
-          .is_exclusive = partition.max_share == 0};
+          .is_exclusive = partition.max_share == 0,
+          .starts_jobs = (partition.state_up & PARTITION_SCHED) != 0,
+          .allow_accounts = to_list(partition.allow_accounts),
+          .deny_accounts = to_list(partition.deny_accounts),
+          .allow_qos = to_list(partition.allow_qos),
+          .deny_qos = to_list(partition.deny_qos)};
 }
 
 Reservation to_reservation(const reserve_info_t& reservation) {
@@ -104,7 +145,8 @@ Reservation to_reservation(const reserve_info_t& reservation) {
           .start = to_time(reservation.start_time),
           .end = to_time(reservation.end_time),
           .is_maintenance = (reservation.flags & RESERVE_FLAG_MAINT) != 0,
-          .ignores_jobs = (reservation.flags & RESERVE_FLAG_IGN_JOBS) != 0};
+          .ignores_jobs = (reservation.flags & RESERVE_FLAG_IGN_JOBS) != 0,
+          .is_partial = reservation.core_spec_cnt > 0};
 }
 
 bool knows_infinite(std::string_view version) {
@@ -123,6 +165,8 @@ SlurmSettings to_settings(const slurm_conf_t& conf) {
   return {.resume_timeout = to_timeout(conf.resume_timeout),
           .resume_timeout_is_infinite = is_infinite,
           .suspend_timeout = to_timeout(conf.suspend_timeout),
+          .kill_wait = Seconds{conf.kill_wait},
+          .over_time_limit = to_over_limit(conf.over_time_limit),
           .state_save_location = to_text(conf.state_save_location),
           .version = std::move(version)};
 }

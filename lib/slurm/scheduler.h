@@ -44,6 +44,9 @@ struct SlurmSettings {
   Seconds resume_timeout{};                 ///< the global one
   bool resume_timeout_is_infinite = false;  ///< INFINITE, which Slurm knows from 25.05 on
   Seconds suspend_timeout{};
+  Seconds kill_wait{};  ///< between SIGTERM and SIGKILL for a job whose time is over
+  /// How much longer than its time limit a job may run. 0 for UNLIMITED: then nothing ends it.
+  Seconds over_time_limit{};
   std::string state_save_location{};
   std::string version{};  ///< "22.05.8", of slurmctld
 };

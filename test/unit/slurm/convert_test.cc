@@ -91,6 +91,61 @@ TEST_CASE("to_partition: no limit and no timeout of its own", "[slurm]") {
   CHECK(partition.suspend_timeout == Seconds{30});
 }
 
+TEST_CASE("to_partition: OverTimeLimit in minutes, none of its own, and UNLIMITED", "[slurm]") {
+  partition_info_t raw{};
+  raw.over_time_limit = NO_VAL16;
+  CHECK_FALSE(slurm::to_partition(raw).over_time_limit);
+  raw.over_time_limit = 5;
+  CHECK(slurm::to_partition(raw).over_time_limit == Seconds{300});
+  raw.over_time_limit = INFINITE16;
+  CHECK(slurm::to_partition(raw).over_time_limit == Seconds{0});
+}
+
+TEST_CASE("to_partition: which states start jobs, and for whom", "[slurm]") {
+  partition_info_t raw{};
+  const auto [state, expected] =
+      GENERATE(table<std::uint16_t, bool>({{PARTITION_UP, true},
+                                           {PARTITION_DRAIN, true},
+                                           {PARTITION_DOWN, false},
+                                           {PARTITION_INACTIVE, false}}));
+  raw.state_up = state;
+  CHECK(slurm::to_partition(raw).starts_jobs == expected);
+  CHECK(slurm::to_partition(raw).allow_accounts.empty());
+  std::string all = "ALL";
+  std::string some = "physics,,chem";
+  raw.allow_accounts = some.data();
+  raw.deny_accounts = some.data();
+  raw.allow_qos = all.data();
+  raw.deny_qos = all.data() + 3;
+  const auto partition = slurm::to_partition(raw);
+  CHECK(partition.allow_accounts == std::vector<std::string>{"physics", "chem"});
+  CHECK(partition.deny_accounts == partition.allow_accounts);
+  CHECK(partition.allow_qos.empty());
+  CHECK(partition.deny_qos.empty());
+}
+
+TEST_CASE("to_job: what slurmctld tests at allocation", "[slurm]") {
+  std::string text = "course";
+  slurm_job_info_t raw{};
+  raw.time_min = NO_VAL;
+  CHECK_FALSE(slurm::to_job(raw).deadline);
+  CHECK_FALSE(slurm::to_job(raw).time_min);
+  CHECK(slurm::to_job(raw).reservation.empty());
+  raw.time_min = 0;
+  CHECK_FALSE(slurm::to_job(raw).time_min);
+  raw.time_min = 5;
+  raw.deadline = 1000;
+  raw.resv_name = raw.account = raw.qos = text.data();
+  const Job job = slurm::to_job(raw);
+  CHECK(job.deadline == TimePoint{Seconds{1000}});
+  CHECK(job.time_min == Seconds{300});
+  CHECK(job.reservation == text);
+  CHECK(job.account == text);
+  CHECK(job.qos == text);
+  raw.deadline = static_cast<time_t>(NO_VAL);
+  CHECK_FALSE(slurm::to_job(raw).deadline);
+}
+
 TEST_CASE("to_node: copies what is there", "[slurm]") {
   std::string name = "n0";
   std::string reason = "why";
@@ -142,7 +197,13 @@ TEST_CASE("to_settings: copies what is there", "[slurm]") {
   raw.state_save_location = location.data();
   raw.resume_timeout = INFINITE16;
   raw.suspend_timeout = 30;
+  raw.kill_wait = 45;
+  raw.over_time_limit = 2;
   auto settings = slurm::to_settings(raw);
+  CHECK(settings.kill_wait == Seconds{45});
+  CHECK(settings.over_time_limit == Seconds{120});
+  raw.over_time_limit = INFINITE16;
+  CHECK(slurm::to_settings(raw).over_time_limit == Seconds{0});
   CHECK(settings.version == version);
   CHECK(settings.state_save_location == location);
   CHECK(settings.resume_timeout == Seconds{65535});
@@ -181,6 +242,9 @@ TEST_CASE("to_reservation: copies what is there", "[slurm]") {
   CHECK(reservation.end == TimePoint{Seconds{2000}});
   CHECK(reservation.is_maintenance);
   CHECK_FALSE(reservation.ignores_jobs);
+  CHECK_FALSE(reservation.is_partial);
+  raw.core_spec_cnt = 2;
+  CHECK(slurm::to_reservation(raw).is_partial);
   // One without nodes, for licences alone, has no list.
   raw.node_list = nullptr;
   raw.flags = RESERVE_FLAG_IGN_JOBS;

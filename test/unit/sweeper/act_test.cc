@@ -337,17 +337,17 @@ TEST_CASE(
 }
 
 TEST_CASE("act: a request that is just being served is not taken from its job") {
+  const Rule rule = GENERATE(Rule::ProvisionTimeout, Rule::NoLongerEligible);
   Stage stage;
   stage.scene.waiting_job(7, "a-0");
   stage.settle();
   stage.cloud.add_request("hpc-a", "j7-x", {"a-0"}, RequestState::Provisioning);
   const ActReport report = stage.carry_out(
-      {action(Rule::ProvisionTimeout,
+      {action(rule,
               CancelRequest{
                   .group = {"hpc-a"}, .request = {"j7-x"}, .nodes = nodes("a", 1), .job = 7}),
-       action(Rule::ProvisionTimeout, RequeueJob{.job = 7, .hold = false, .nodes = nodes("a", 1)}),
-       action(Rule::ProvisionTimeout,
-              UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)})});
+       action(rule, RequeueJob{.job = 7, .hold = false, .nodes = nodes("a", 1)}),
+       action(rule, UpdateNodes{.request = NodeRequest::PowerDownForce, .nodes = nodes("a", 1)})});
   CHECK(report.again == 3);
   CHECK(stage.slurm.updates.empty());
 }
@@ -432,6 +432,37 @@ TEST_CASE("act: a reservation ends up as it is wanted, whatever became of it sin
   REQUIRE(stage.slurm.reservations.size() == 1);
   CHECK(stage.slurm.reservations[0].nodes == wanted.nodes);
   CHECK(stage.slurm.reservations[0].start == wanted.start);
+}
+
+TEST_CASE("act: what could not be made takes nobody's place") {
+  Stage stage;
+  stage.settle();
+  const Reservation old{.name = "old",
+                        .nodes = nodes("a", 2),
+                        .start = TimePoint{Seconds{100}},
+                        .end = TimePoint{Seconds{200}}};
+  Reservation made = old;
+  made.name = "new";
+  Reservation less = old;
+  less.nodes = nodes("a", 1);
+  stage.slurm.reservations = {old};
+  const std::vector<Action> actions{action(Rule::LeaseEnd, SetReservation{made, true, false}),
+                                    action(Rule::LeaseEnd, SetReservation{less, false, true}),
+                                    action(Rule::LeaseEnd, DeleteReservation{.name = "old"})};
+  SECTION("it fails: all stays as it is") {
+    stage.slurm.fail_next("create_reservation", Error{ErrorKind::Invalid, "no"});
+    const ActReport report = stage.carry_out(actions);
+    CHECK(report.failed == 1);
+    CHECK(report.again == 2);
+    REQUIRE(stage.slurm.reservations.size() == 1);
+    CHECK(stage.slurm.reservations[0].nodes == old.nodes);
+    CHECK(stage.has_logged("what takes its place could not be made"));
+  }
+  SECTION("it is made") {
+    CHECK(stage.carry_out(actions).done == 3);
+    REQUIRE(stage.slurm.reservations.size() == 1);
+    CHECK(stage.slurm.reservations[0].name == "new");
+  }
 }
 
 TEST_CASE("act: a reservation is deleted and made anew in this order; one that is gone is gone") {
