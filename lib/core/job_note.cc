@@ -222,7 +222,7 @@ std::string note_overrun(const Overrun& overrun) {
 
 bool says_overrun(std::string_view comment) {
   if (!says_running(comment)) return false;
-  const std::string_view ours = comment.substr(our_place(comment));
+  const std::string_view ours = our_note(comment);
   return ours.find(kBeforeLimit) != std::string_view::npos ||
          ours.find(kUnlimited) != std::string_view::npos;
 }
