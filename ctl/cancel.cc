@@ -149,17 +149,29 @@ int run_cancel(const CancelCommand& command, const Options& options, const Log& 
   const auto seen =
       observe_whole(*session->cloud, *session->scheduler, session->config, wall_clock(), shot);
   if (!seen) return complain(seen.error().what, kExitFailed);
-  const auto plan =
-      plan_cancel(session->config,
-                  shot,
-                  {.request = command.request, .then = command.then(), .by = user_name()});
+  const auto plan = plan_cancel(
+      session->config,
+      shot,
+      {.request = command.request, .then = command.then(), .by = user_name(), .now = wall_clock()});
   if (!plan) return complain(plan.error().what, kExitFailed);
   if (!is_confirmed(command, *plan)) return complain("nothing was done", kExitFailed);
+  const auto state_dir = find_state_dir(session->config, *session->scheduler);
+  if (!state_dir && plan->not_again) return complain(state_dir.error().what, kExitFailed);
+  // First of all: between the cancelling and this the sweeper would make it again.
+  if (plan->not_again) {
+    const auto told = add_cancelled(*state_dir, *plan->not_again);
+    if (!told)
+      return complain("the sweeper cannot be told, and nothing was done: " + told.error().what,
+                      kExitFailed);
+  }
   std::vector<Event> events;
   const int code = carry_out(*session, shot, *plan, events, log);
   if (code == kExitOk) print_done(command, *plan);
-  if (const auto state_dir = find_state_dir(session->config, *session->scheduler))
-    tell_history(*state_dir, std::move(events));
+  if (code != kExitOk && plan->not_again) {
+    if (const auto undone = remove_cancelled(*state_dir, *plan->not_again); !undone)
+      complain(undone.error().what, kExitOk);
+  }
+  if (state_dir) tell_history(*state_dir, std::move(events));
   return code;
 }
 

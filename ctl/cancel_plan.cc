@@ -102,7 +102,7 @@ Result<Placed<ResizeRequest>> choose(const Snapshot& shot, const std::string& na
 class Planner {
  public:
   Planner(const Config& config, const Snapshot& shot, const CancelWish& wish)
-      : picture_(config, shot), wish_(wish) {}
+      : config_(config), picture_(config, shot), wish_(wish) {}
 
   CancelPlan plan(const Placed<ResizeRequest>& request) {
     why_ = fmt::format("request {} was cancelled by {}", request->name, wish_.by);
@@ -118,6 +118,7 @@ class Planner {
       plan_.sentences.emplace_back(
           "other requests for these nodes go on, and their job waits for them "
           "(race, on_stockout, resubmit_after)");
+      keep_away(*request);
       return std::move(plan_);
     }
     const std::vector<const Job*> jobs = jobs_on(picture_, request->nodes);
@@ -142,6 +143,24 @@ class Planner {
       const NodePicture* const node = picture_.find(name);
       return node != nullptr && node->requests.size() > 1;
     });
+  }
+
+  /// It is one of several: the rule that has made it would make it again.
+  void keep_away(const ResizeRequest& request) {
+    const NodePicture& node = *picture_.find(request.nodes.front());
+    const Job* const job = node.jobs.empty() || node.is_static ? nullptr : node.jobs.front();
+    plan_.not_again = {
+        .waiter = waiter_key(
+            config_.nodesets[node.nodeset].name, job == nullptr ? 0 : job->id, node.name),
+        .restart_count = job == nullptr ? 0 : job->restart_count,
+        .group = request.group,
+        .request = request.name,
+        .by = wish_.by,
+        .since = wish_.now};
+    plan_.sentences.push_back(
+        fmt::format("nothing is asked for in group {} again while {} waits",
+                    request.group,
+                    job == nullptr ? "node " + node.name.text : fmt::format("job {}", job->id)));
   }
 
   void note_node(const NodeName& name, std::set<NodeName>& going) {
@@ -193,6 +212,7 @@ class Planner {
                                              .reason = "flex: " + why_}));
   }
 
+  const Config& config_;
   Picture picture_;
   const CancelWish& wish_;
   std::string why_{};

@@ -16,7 +16,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <utility>
@@ -79,6 +81,10 @@ Result<Wanted> wanted_by_nodes(const Setup& setup, const PlanCommand& command) {
   job.id = kMadeUpJob;
   job.nodes = ours;
   job.time_limit = *limit;
+  // As flex-resume would: static nodes are in requests of their own.
+  const auto is_static = [&](const NodeName& node) { return setup.config.find(node)->is_static; };
+  std::copy_if(ours.begin(), ours.end(), std::back_inserter(wanted.demand.jobless), is_static);
+  std::erase_if(ours, is_static);
   if (!ours.empty())
     wanted.demand.jobs.push_back({.job = std::move(job), .nodes = std::move(ours)});
   return wanted;

@@ -20,6 +20,83 @@ namespace flex {
 
 namespace {
 
+/// The entries of a group; without a name: the VMs that are in none.
+void fetch_entries(Cloud& cloud,
+                   const std::string& cluster,
+                   const MigName& group,
+                   Then<std::vector<Instance>> then) {
+  if (group.empty())
+    cloud.fetch_loose_instances(cluster, {}, std::move(then));
+  else
+    cloud.fetch_instances(group, std::move(then));
+}
+
+bool are_free(const std::vector<NodeName>& wanted, const std::vector<Instance>& entries) {
+  const std::unordered_set<NodeName> names(wanted.begin(), wanted.end());
+  return std::none_of(entries.begin(), entries.end(), [&](const Instance& entry) {
+    return names.contains(entry.name);
+  });
+}
+
+/// Waits for names of one group to become free, on behalf of all requests that need some: one list
+/// at a time, however many they are.
+class NameWatch : public std::enable_shared_from_this<NameWatch> {
+ public:
+  /// True: they are free. False: they are not, and nobody waits any longer.
+  using Answer = std::function<void(const Result<bool>&)>;
+
+  NameWatch(Cloud& cloud, const std::string& cluster, const NameWait& wait, MigName group)
+      : cloud_(cloud), cluster_(cluster), wait_(wait), group_(std::move(group)) {}
+
+  void add(const std::vector<NodeName>& names, Answer then) {
+    waiters_.push_back({.names = names, .then = std::move(then)});
+    if (!std::exchange(is_looking_, true)) look();
+  }
+
+ private:
+  struct Waiter {
+    std::vector<NodeName> names{};
+    Answer then{};
+    int tries = 0;
+  };
+
+  void look() {
+    fetch_entries(
+        cloud_,
+        cluster_,
+        group_,
+        [self = shared_from_this()](const Result<std::vector<Instance>>& got) { self->tell(got); });
+  }
+
+  void tell(const Result<std::vector<Instance>>& got) {
+    std::vector<Waiter> all = std::exchange(waiters_, {});
+    is_looking_ = false;
+    const bool is_gone = !got && got.error().kind == ErrorKind::NotFound;
+    for (Waiter& waiter : all) {
+      if (!got && !is_gone) {
+        waiter.then(got.error());
+      } else if (is_gone || are_free(waiter.names, *got)) {
+        waiter.then(true);
+      } else if (waiter.tries >= wait_.limit) {
+        waiter.then(false);
+      } else {
+        ++waiter.tries;
+        waiters_.push_back(std::move(waiter));
+      }
+    }
+    // Whoever was told may have come back with other names.
+    if (waiters_.empty() || std::exchange(is_looking_, true)) return;
+    cloud_.after(wait_.poll, [self = shared_from_this()] { self->look(); });
+  }
+
+  Cloud& cloud_;
+  const std::string& cluster_;
+  const NameWait& wait_;
+  MigName group_;
+  std::vector<Waiter> waiters_{};
+  bool is_looking_ = false;  ///< or about to
+};
+
 /// What the runs of one call share.
 struct Context {
   Cloud& cloud;
@@ -27,9 +104,16 @@ struct Context {
   const NameWait& wait;
   const StillWanted& is_wanted;
   std::vector<RequestOutcome>& outcomes;
+  std::map<MigName, std::shared_ptr<NameWatch>> watches{};
 
   void note(const PlannedRequest& request, RequestResult result, Error error) {
     outcomes.push_back({.request = request, .result = result, .error = std::move(error)});
+  }
+
+  NameWatch& watch(const MigName& group) {
+    std::shared_ptr<NameWatch>& found = watches[group];
+    if (!found) found = std::make_shared<NameWatch>(cloud, cluster, wait, group);
+    return *found;
   }
 };
 
@@ -55,7 +139,7 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
 
   /// Entries without a VM, group by group.
   void clear(Dead next) {
-    if (next == plan_.dead.end()) return await_names(plan_.awaited.begin(), 0);
+    if (next == plan_.dead.end()) return await_names(plan_.awaited.begin());
     has_waited_ = true;
     context_.cloud.delete_instances(
         next->first, next->second, [self = shared_from_this(), next](Result<Operation> got) {
@@ -69,30 +153,17 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
         });
   }
 
-  void await_names(Awaited next, int tries) {
+  void await_names(Awaited next) {
     if (next == plan_.awaited.end()) return ask();
-    fetch_entries(
-        next->first, [self = shared_from_this(), next, tries](Result<std::vector<Instance>> got) {
-          const bool is_gone = !got && got.error().kind == ErrorKind::NotFound;
-          if (!got && !is_gone)
-            return self->fail(got.error().in("waiting for names to become free"));
-          if (is_gone || are_free(next->second, *got))
-            return self->await_names(std::next(next), tries);
-          if (tries >= self->context_.wait.limit) {
-            return self->fail({ErrorKind::Retry,
-                               "VMs of these names are still being deleted; the sweeper asks again",
-                               "NAME_IN_USE"});
-          }
-          self->wait([self, next, tries] { self->await_names(next, tries + 1); });
+    context_.watch(next->first)
+        .add(next->second, [self = shared_from_this(), next](const Result<bool>& got) {
+          self->has_waited_ = true;
+          if (!got) return self->fail(got.error().in("waiting for names to become free"));
+          if (*got) return self->await_names(std::next(next));
+          self->fail({ErrorKind::Retry,
+                      "VMs of these names are still being deleted; the sweeper asks again",
+                      "NAME_IN_USE"});
         });
-  }
-
-  /// Of a group; without a name: the VMs that are in none.
-  void fetch_entries(const MigName& group, Then<std::vector<Instance>> then) {
-    if (group.empty())
-      context_.cloud.fetch_loose_instances(context_.cluster, {}, std::move(then));
-    else
-      context_.cloud.fetch_instances(group, std::move(then));
   }
 
   void wait(std::function<void()> then) {
@@ -116,13 +187,6 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
       case GroupKind::Loose:
         return insert_bulk();
     }
-  }
-
-  static bool are_free(const std::vector<NodeName>& wanted, const std::vector<Instance>& entries) {
-    const std::unordered_set<NodeName> names(wanted.begin(), wanted.end());
-    return std::none_of(entries.begin(), entries.end(), [&](const Instance& entry) {
-      return names.contains(entry.name);
-    });
   }
 
   void ask(int tries) {
@@ -176,6 +240,8 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
   /// Somebody has asked for some of them: ask for the others. If for none, a moment may mend it.
   void create_missing(const Error& taken, int tries) {
     fetch_entries(
+        context_.cloud,
+        context_.cluster,
         plan_.spec.group,
         [self = shared_from_this(), taken, tries](const Result<std::vector<Instance>>& got) {
           if (!got) return self->fail(got.error().in("looking at VMs of the same names"));
@@ -221,20 +287,23 @@ class RequestRun : public std::enable_shared_from_this<RequestRun> {
 
   /// Some of the VMs may be there all the same: those are as they should be.
   void settle_bulk(const Error& error) {
-    fetch_entries({}, [self = shared_from_this(), error](const Result<std::vector<Instance>>& got) {
-      if (!got) return self->fail(error);
-      const std::vector<NodeName> missing = missing_of(self->plan_.spec.nodes, *got);
-      if (missing.size() < self->plan_.spec.nodes.size()) {
-        PlannedRequest there = self->plan_;
-        std::erase_if(there.spec.nodes, [&](const NodeName& node) {
-          return std::find(missing.begin(), missing.end(), node) != missing.end();
-        });
-        self->context_.note(there, RequestResult::Existing, {});
-      }
-      if (missing.empty()) return;
-      self->plan_.spec.nodes = missing;
-      self->fail(error);
-    });
+    fetch_entries(context_.cloud,
+                  context_.cluster,
+                  {},
+                  [self = shared_from_this(), error](const Result<std::vector<Instance>>& got) {
+                    if (!got) return self->fail(error);
+                    const std::vector<NodeName> missing = missing_of(self->plan_.spec.nodes, *got);
+                    if (missing.size() < self->plan_.spec.nodes.size()) {
+                      PlannedRequest there = self->plan_;
+                      std::erase_if(there.spec.nodes, [&](const NodeName& node) {
+                        return std::find(missing.begin(), missing.end(), node) != missing.end();
+                      });
+                      self->context_.note(there, RequestResult::Existing, {});
+                    }
+                    if (missing.empty()) return;
+                    self->plan_.spec.nodes = missing;
+                    self->fail(error);
+                  });
   }
 
   /// Refusals that a moment may mend: a group that is not ready, a name that is just going, a quota

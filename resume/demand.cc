@@ -94,9 +94,14 @@ Demand resolve_demand(const DemandInput& input) {
   sort_by_need(input.config, jobs);
   for (Job& job : jobs) {
     std::vector<NodeName> mine;
+    std::vector<NodeName> kept;
     for (const NodeName& node : job.nodes) {
-      if (open.erase(node) > 0) mine.push_back(node);
+      if (is_static(input.config, node) && open.contains(node))
+        kept.push_back(node);
+      else if (open.erase(node) > 0)
+        mine.push_back(node);
     }
+    if (!kept.empty()) demand.on_static.push_back({.job = job, .nodes = std::move(kept)});
     if (!mine.empty()) demand.jobs.push_back({.job = std::move(job), .nodes = std::move(mine)});
   }
   std::unordered_set<NodeName> was_for_a_job;

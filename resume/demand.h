@@ -7,8 +7,10 @@
 #include "resume/request.h"
 
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace flex {
@@ -23,9 +25,15 @@ struct Demand {
 
   std::vector<JobNodes> jobs{};
   std::vector<NodeName> jobless{};  ///< powered up by an admin, or static
+  /// Jobs that are on static nodes, which are jobless all the same: such a node is there for
+  /// whoever comes, so its VM lives as long as it can and is in a request of its own.
+  std::vector<JobNodes> on_static{};
   std::vector<NodeName>
       unwanted{};  ///< the job that they were for is gone, and nobody else is on them
   std::vector<NodeName> foreign{};  ///< in no nodeset of ours
+  /// Groups in which a node is not asked for now, if there is another: one that has just failed
+  /// there, or that an admin does not want.
+  std::set<std::pair<NodeName, MigName>> shut{};
   /// All jobs that hold nodes. Where they are known, requests of jobs that are gone are given up
   /// for those that need their nodes.
   std::vector<Job> living{};
@@ -43,9 +51,9 @@ struct DemandInput {
   const std::vector<Job>* jobs;
 };
 
-/// A node goes to the job on it that runs longest (so that the VM outlives all of them). A job
-/// counts if slurmctld says that it is allocated and that the node is one of its nodes, whether or
-/// not the resume file names it.
+/// A node goes to the job on it that runs longest (so that the VM outlives all of them), but a
+/// static one to no job. A job counts if slurmctld says that it is allocated and that the node is
+/// one of its nodes, whether or not the resume file names it.
 [[nodiscard]] Demand resolve_demand(const DemandInput& input);
 
 /// Further nodes of these jobs that may have to come up, though slurmctld did not ask for them now:

@@ -55,6 +55,11 @@ class GiveBack {
       jobs_[wanted.job.id] = &wanted.job;
       coming_[wanted.job.id] = wanted.nodes;
     }
+    for (const Demand::JobNodes& on : report.demand.on_static) {
+      jobs_.emplace(on.job.id, &on.job);
+      coming_[on.job.id];
+      for (const NodeName& node : on.nodes) on_static_[node].push_back(on.job.id);
+    }
   }
 
   void refuse(JobId id, const std::vector<NodeName>& nodes, const Error& error) {
@@ -63,6 +68,12 @@ class GiveBack {
     if (found == jobs_.end()) {
       nodes_.insert(nodes.begin(), nodes.end());
       reason_ = shortened(error.what, kLongestReason);
+      // A static node is nobody's, but a job may wait for it.
+      for (const NodeName& node : nodes) {
+        const auto on = on_static_.find(node);
+        if (on == on_static_.end()) continue;
+        for (const JobId job : on->second) refuse(job, {node}, error);
+      }
       return;
     }
     const Job& job = *found->second;
@@ -115,6 +126,7 @@ class GiveBack {
   const Log& log_;
   std::map<JobId, const Job*> jobs_{};
   std::map<JobId, std::vector<NodeName>> coming_{};
+  std::map<NodeName, std::vector<JobId>> on_static_{};
   std::set<JobId> given_back_{};
   std::set<JobId> held_{};
   std::set<NodeName> nodes_{};

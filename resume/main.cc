@@ -5,6 +5,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/log.h"
 #include "lib/core/program.h"
+#include "lib/fleet/loose.h"
 #include "lib/fleet/pause.h"
 #include "lib/fleet/power_down.h"
 #include "lib/fleet/queue.h"
@@ -15,6 +16,7 @@
 #include "resume/apply.h"
 #include "resume/demand.h"
 #include "resume/events.h"
+#include "resume/next_step.h"
 #include "resume/plan.h"
 #include "resume/request.h"
 #include "resume/turn.h"
@@ -26,6 +28,7 @@
 #include <chrono>
 #include <future>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -278,6 +281,12 @@ std::vector<JobId> jobs_with_groups(Scheduler& scheduler,
   return all ? jobs_to_look_at(*all, nodes, owners) : jobs_of_nodes(known, nodes);
 }
 
+/// VMs that an earlier config's bulkInsert has made, where the sweeper says that there are some.
+void look_for_loose(const Session& session, FleetView& fleet) {
+  if (session.state_dir.empty()) return;
+  add_loose(*session.cloud, session.config, session.cluster, load_loose(session.state_dir), fleet);
+}
+
 /// A job is asked for as a whole: nodes that slurmctld has woken before, for a job that is gone,
 /// are part of what it lacks. Without slurmctld's word on their state they are left alone.
 bool complete(Session& session,
@@ -294,6 +303,7 @@ bool complete(Session& session,
         *session.cloud, session.config, session.cluster, looked_at, [&](const auto& owners) {
           return jobs_with_groups(*session.scheduler, jobs, looked_at, owners);
         });
+    look_for_loose(session, fleet);
   }
   std::vector<NodeName> asked = rest;
   for (const Demand::JobNodes& wanted : demand.jobs)
@@ -328,6 +338,37 @@ void give_up_wrong(ResumePlan& plan, const Teller& teller) {
       teller.log.info("cancelled", fields);
   }
   teller.tell(events);
+}
+
+/// What a zone can never serve is asked for as on_stockout says, step by step.
+void ask_elsewhere(const FleetView& fleet,
+                   std::size_t waiting,
+                   const Demand& demand,
+                   ResumePlan& plan,
+                   std::vector<RequestOutcome>& outcomes,
+                   const Teller& teller) {
+  const Session& session = teller.session;
+  std::vector<RequestOutcome> hopeless = take_hopeless(session.config, outcomes, 1);
+  for (std::size_t step = 1; !hopeless.empty(); ++step) {
+    for (const RequestOutcome& outcome : hopeless) {
+      const RequestSpec& spec = outcome.request.spec;
+      teller.log.warning("zone_cannot_serve",
+                         {{"job", outcome.request.job},
+                          {"nodes", fold_hostlist(spec.nodes)},
+                          {"n", spec.nodes.size()},
+                          {"group", spec.group},
+                          {"why", outcome.error.what},
+                          {"then", fmt::format("on_stockout, entry {}", step)}});
+    }
+    teller.tell(hopeless, {});
+    const Demand part = part_of(demand, hopeless);
+    ResumePlan next = plan_resume(session.config, session.cluster, part, fleet, {.step = step});
+    leave_to_sweeper(fleet, waiting, part, next, teller);
+    std::vector<RequestOutcome> tried = apply_to_cloud(*session.cloud, next);
+    hopeless = take_hopeless(session.config, tried, step + 1);
+    std::move(tried.begin(), tried.end(), std::back_inserter(outcomes));
+    std::move(next.refusals.begin(), next.refusals.end(), std::back_inserter(plan.refusals));
+  }
 }
 
 /// Nodes whose job is gone.
@@ -395,6 +436,7 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   teller.tell(asked_events(Teller::now(), demand));
   std::vector<NodeName> unwanted = demand.unwanted;
   if (jobs) ok = release(unwanted, teller) && ok;
+  look_for_loose(*session, fleet);
   if (jobs) ok = complete(*session, *jobs, looked_at, fleet, demand) && ok;
   ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
   give_up_wrong(plan, teller);
@@ -406,6 +448,7 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   if (!jobs) is_wanted = nullptr;
   std::vector<RequestOutcome> outcomes =
       apply_to_cloud(*session->cloud, plan, NameWait{}, is_wanted);
+  ask_elsewhere(fleet, waiting, demand, plan, outcomes, teller);
   spare_asked(outcomes, plan.refusals);
   log_outcomes(log, outcomes);
   teller.tell(outcomes, plan.refusals);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -169,7 +170,7 @@ class Planner {
           const FleetView& fleet,
           const PlanOptions& options,
           const Demand& demand)
-      : config_(config), cluster_(cluster), fleet_(fleet), options_(options) {
+      : config_(config), cluster_(cluster), fleet_(fleet), options_(options), shut_(demand.shut) {
     plan_.cluster = cluster;
     for (const auto& [index, view] : fleet) {
       holdings_[index] = holdings_of(view, cluster, config.nodesets[index].name);
@@ -230,7 +231,7 @@ class Planner {
     if (auto error = why_too_many(ask)) return refuse(std::move(ask), *std::move(error));
     holdings_[ask.nodeset].used.insert(ask.nodes.begin(), ask.nodes.end());
     bool is_told = false;
-    for (const Route& route : routes_of(nodeset, options_.step)) {
+    for (const Route& route : open_routes(ask, nodeset)) {
       const RunDuration duration = run_duration(nodeset, ask.job, route.mode);
       if (ask.job != nullptr && !is_told) {
         std::string note = shortfall_note(duration, ask.job->time_limit);
@@ -244,6 +245,42 @@ class Planner {
       else
         add_to_groups(ask, route, run);
     }
+  }
+
+  /// The ways that are not shut. Who has nothing else waits in none of them for ever: then all.
+  [[nodiscard]] std::vector<Route> open_routes(const Ask& ask, const NodesetConfig& nodeset) const {
+    std::vector<Route> all = routes_of(nodeset, options_.step);
+    if (shut_.empty()) return all;
+    std::vector<Route> open;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(open), [&](const Route& route) {
+      return !is_shut(ask, route);
+    });
+    return open.empty() && !options_.is_second ? all : open;
+  }
+
+  [[nodiscard]] bool is_shut(const Ask& ask, const Route& route) const {
+    if (route.mode == Mode::BulkInsert) return false;
+    return std::any_of(ask.nodes.begin(), ask.nodes.end(), [&](const NodeName& node) {
+      const auto name_of = [&](const std::string& variant) {
+        return group_name(ask, node, variant);
+      };
+      const std::string now = fitting_variant(ask, route, name_of);
+      // A zone of a race, once it has been renewed, may be in either.
+      return shut_.contains({node, free_name(ask, route, name_of)}) ||
+             (route.is_race && (shut_.contains({node, name_of(now)}) ||
+                                shut_.contains({node, name_of(with_more(now, "r"))})));
+    });
+  }
+
+  /// The group of the route's variant that the node belongs in.
+  [[nodiscard]] MigName group_name(const Ask& ask,
+                                   const NodeName& node,
+                                   const std::string& variant) const {
+    const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
+    if (nodeset.mig_scope != MigScope::Job || ask.id() == 0)
+      return group_of_node(cluster_, nodeset, config_.find(node)->index, variant);
+    const std::size_t part = positions_of(ask).at(node) / group_capacity(nodeset);
+    return job_group_name(cluster_, nodeset.name, ask.id(), part, variant);
   }
 
   /// Plans to cancel what was asked for on behalf of others, or for a part of what the job needs;
@@ -384,25 +421,41 @@ class Planner {
     }
   }
 
-  /// The route's group; another where that is of the other kind (the mode was changed while it had
-  /// VMs), or where it holds what is to be renewed.
+  /// The route's group; another where that is of the other kind, or has other zones or another
+  /// template (the config was changed while it had VMs), or where it holds what is to be renewed.
   template <class NameOf>
   MigName free_name(const Ask& ask, const Route& route, const NameOf& name_of) const {
-    std::string variant = route.variant;
-    const auto add = [&](std::string_view more) {
-      variant += fmt::format("{}{}", variant.empty() ? "" : "-", more);
-    };
-    const GroupView* seen = find_group(ask.nodeset, name_of(variant));
-    if (seen != nullptr && seen->group && seen->group->kind != kind_of(route.mode)) {
-      add(route.mode == Mode::Queued ? "q" : "i");
-      seen = find_group(ask.nodeset, name_of(variant));
+    std::string variant = fitting_variant(ask, route, name_of);
+    const GroupView* const seen = find_group(ask.nodeset, name_of(variant));
+    if (options_.is_second && seen != nullptr && holds_any(*seen, ask.nodes)) {
+      variant = with_more(variant, "r");
+      if (!is_usable(ask, route, name_of(variant)))
+        variant = with_more(variant, other_variant(route));
     }
-    if (options_.is_second && seen != nullptr && holds_any(*seen, ask.nodes)) add("r");
     return name_of(variant);
   }
 
-  static std::string variant_with(const Route& route, std::string_view more) {
-    return route.variant.empty() ? std::string(more) : fmt::format("{}-{}", route.variant, more);
+  template <class NameOf>
+  std::string fitting_variant(const Ask& ask, const Route& route, const NameOf& name_of) const {
+    std::string variant = route.variant;
+    const GroupView* const seen = find_group(ask.nodeset, name_of(variant));
+    if (seen != nullptr && seen->group && seen->group->kind != kind_of(route.mode))
+      variant = with_more(variant, route.mode == Mode::Queued ? "q" : "i");
+    if (!is_usable(ask, route, name_of(variant)))
+      variant = with_more(variant, other_variant(route));
+    return variant;
+  }
+
+  /// There is no such group, it is as the route would make it, or it is not ours to judge.
+  [[nodiscard]] bool is_usable(const Ask& ask, const Route& route, const MigName& name) const {
+    const GroupView* const seen = find_group(ask.nodeset, name);
+    return seen == nullptr || !seen->group ||
+           !is_owned(seen->group->description, cluster_, config_.nodesets[ask.nodeset].name) ||
+           is_made_for(*seen->group, route);
+  }
+
+  static std::string with_more(const std::string& variant, std::string_view more) {
+    return variant.empty() ? std::string(more) : fmt::format("{}-{}", variant, more);
   }
 
   /// An active request of this route names the node, as it was made first or renewed.
@@ -415,7 +468,9 @@ class Planner {
       const GroupView* const seen = find_group(ask.nodeset, name_of(variant));
       return seen != nullptr && holds_any(*seen, {node});
     };
-    return holds(route.variant) || holds(variant_with(route, "r"));
+    const std::string now = fitting_variant(ask, route, name_of);
+    return holds(route.variant) || holds(with_more(route.variant, "r")) || holds(now) ||
+           holds(with_more(now, "r"));
   }
 
   static bool holds_any(const GroupView& group, const std::vector<NodeName>& nodes) {
@@ -578,6 +633,7 @@ class Planner {
   const std::string& cluster_;
   const FleetView& fleet_;
   PlanOptions options_;
+  const std::set<std::pair<NodeName, MigName>>& shut_;
   std::map<std::size_t, Holdings> holdings_{};
   std::map<MigName, GroupPlan> groups_{};
   std::vector<GroupPlan> loose_{};

@@ -169,13 +169,19 @@ Totals take_away(Session& session,
   Totals totals;
   std::vector<NodeName> nodes = all;
   for (int looks = 1; !nodes.empty(); ++looks) {
-    const FleetView fleet = fetch_fleet(
+    FleetView fleet = fetch_fleet(
         *session.cloud, session.config, session.cluster, nodes, [&](const auto& owners) {
           teller.settle();
           const auto jobs = session.scheduler->load_all_jobs();
           // Without them what waits in the queue is the sweeper's to cancel.
           return jobs ? jobs_to_look_at(*jobs, nodes, owners) : std::vector<JobId>{};
         });
+    // Before a node is said to be gone: whatever mode has made its VM.
+    add_loose(*session.cloud,
+              session.config,
+              session.cluster,
+              nodesets_without_trace(session.config, nodes, fleet),
+              fleet);
     const SuspendPlan plan = plan_suspend(session.config, session.cluster, nodes, fleet);
     log_plan(log, plan);
     const SuspendOutcome outcome = apply_suspend(*session.cloud, plan);

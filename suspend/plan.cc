@@ -71,7 +71,34 @@ NodeSet plan_instances(SuspendPlan& plan,
   return seen;
 }
 
+/// All that an entry or an active request of the nodeset names.
+NodeSet named_in(const NodesetView& view) {
+  NodeSet named;
+  for (const auto& [name, group] : view.groups) {
+    for (const Instance& instance : group.instances) named.insert(instance.name);
+    for (const ResizeRequest& request : group.requests) {
+      if (request.is_active()) named.insert(request.nodes.begin(), request.nodes.end());
+    }
+  }
+  return named;
+}
+
 }  // namespace
+
+std::set<std::string> nodesets_without_trace(const Config& config,
+                                             std::span<const NodeName> nodes,
+                                             const FleetView& fleet) {
+  std::map<std::size_t, NodeSet> named;
+  for (const auto& [index, view] : fleet) named[index] = named_in(view);
+  std::set<std::string> found;
+  for (const NodeName& node : nodes) {
+    const Config::Place* const place = config.find(node);
+    if (place == nullptr || !named.contains(place->nodeset)) continue;
+    if (!named.at(place->nodeset).contains(node))
+      found.insert(config.nodesets[place->nodeset].name);
+  }
+  return found;
+}
 
 SuspendPlan plan_suspend(const Config& config,
                          const std::string& cluster,

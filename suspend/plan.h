@@ -6,6 +6,7 @@
 #include "lib/core/domain.h"
 #include "lib/fleet/view.h"
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,12 @@ struct SuspendPlan {
   std::vector<NodeName> foreign{};  ///< in no nodeset of ours
   std::vector<UnseenNodes> unseen{};
 };
+
+/// Nodesets (by name) of nodes that no group knows of: their VMs may be in none, made by an earlier
+/// config's bulkInsert.
+[[nodiscard]] std::set<std::string> nodesets_without_trace(const Config& config,
+                                                           std::span<const NodeName> nodes,
+                                                           const FleetView& fleet);
 
 [[nodiscard]] SuspendPlan plan_suspend(const Config& config,
                                        const std::string& cluster,

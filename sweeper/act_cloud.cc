@@ -2,6 +2,8 @@
 // What the actions ask of Compute Engine. Everything is started, then the cloud runs once.
 #include "lib/core/duration.h"
 #include "lib/core/state_file.h"
+#include "lib/fleet/cancelled.h"
+#include "lib/fleet/groups.h"
 #include "lib/fleet/queue.h"
 #include "lib/gce/errors.h"
 #include "lib/slurm/hostlist.h"
@@ -57,6 +59,7 @@ class CloudActor {
     asked.outcomes = apply_to_cloud(actor_.cloud, asked.plan, kWait);
     asked_before_ = find_asked();
     for (RequestOutcome& outcome : asked.outcomes) count_attempt(outcome);
+    for (RequestOutcome& outcome : asked.outcomes) heed_zone(outcome);
     spare_asked(asked.outcomes, asked.plan.refusals, asked_before_);
     TurnsTaken turns{.active = count_active_requests(actor_.shot)};
     for (const RequestOutcome& outcome : asked.outcomes) {
@@ -70,7 +73,7 @@ class CloudActor {
       report_.events.push_back(event_of(like(refusal.nodes), refusal));
       note(refusal);
     }
-    turns.refused = report_.waiting;
+    turns.refused = full_;
     learn(actor_.memory.requests, turns, actor_.config.api.max_active_requests);
   }
 
@@ -182,6 +185,7 @@ class CloudActor {
     append(plan.refusals, ask.plan.refusals);
     append(demand.jobs, ask.demand.jobs);
     append(demand.jobless, ask.demand.jobless);
+    append(demand.on_static, ask.demand.on_static);
   }
 
   /// What waits in Google's queue already.
@@ -220,6 +224,66 @@ class CloudActor {
         outcome.error.code};
   }
 
+  [[nodiscard]] const NodesetConfig& nodeset_of(const NodeName& node) const {
+    return actor_.config.nodesets[actor_.config.find(node)->nodeset];
+  }
+
+  /// Who waits for what was asked for: waiter_of() of the rules.
+  [[nodiscard]] std::string waiter_of(const PlannedRequest& request) const {
+    const NodeName& first = request.spec.nodes.front();
+    return waiter_key(nodeset_of(first).name, request.job, first);
+  }
+
+  /// Not asked for again in this group before a pause is over, or not at all.
+  void shut(const RequestOutcome& outcome) {
+    const PlannedRequest& request = outcome.request;
+    if (request.spec.group.empty()) return;
+    shut_failed(actor_.memory,
+                {.waiter = waiter_of(request),
+                 .restart_count = request.key.restart_count,
+                 .group = request.spec.group,
+                 .policy = nodeset_of(request.spec.nodes.front()).retry,
+                 .error = outcome.error},
+                actor_.shot.now);
+  }
+
+  /// Another request of the same step, or of a later one, waits for the node.
+  [[nodiscard]] bool waits_in_step(const NodeName& node, std::size_t step) const {
+    const auto names = [&](const std::vector<NodeName>& nodes) {
+      return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    };
+    for (const RequestOutcome& other : actor_.asked.outcomes) {
+      if (other.result != RequestResult::Failed && other.request.way.step >= step &&
+          names(other.request.spec.nodes))
+        return true;
+    }
+    for (const SweptGroup& group : actor_.shot.groups) {
+      for (const ResizeRequest& request : group.requests) {
+        if (request.is_active() && request_way(request).step >= step && names(request.nodes))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  /// A zone that can never serve what it is asked for is not asked again by those who wait; the
+  /// next entry of on_stockout is tried in the next round, if nothing else of the step is out.
+  void heed_zone(RequestOutcome& outcome) {
+    if (outcome.result != RequestResult::Failed || !is_of_zone(outcome.error)) return;
+    shut(outcome);
+    const NodeName& first = outcome.request.spec.nodes.front();
+    const std::size_t step = outcome.request.way.step;
+    if (step >= nodeset_of(first).on_stockout.size() || waits_in_step(first, step)) return;
+    StockoutState& state = actor_.memory.stockouts[waiter_of(outcome.request)];
+    if (state.step <= step)
+      state = {.step = step + 1,
+               .since = actor_.shot.now,
+               .round = actor_.memory.round,
+               .is_hopeless = true};
+    stepped_over_.insert(first);
+    outcome.error.kind = ErrorKind::NoCapacity;
+  }
+
   void note(const RequestOutcome& outcome) {
     const RequestSpec& spec = outcome.request.spec;
     if (outcome.result != RequestResult::Failed) {
@@ -235,6 +299,8 @@ class CloudActor {
            {"request", spec.name},
            {"attempt", outcome.request.key.attempt}});
     }
+    const bool is_extra = asked_before_.contains(spec.nodes.front());
+    if (is_active_requests_quota(outcome.error) && is_extra) shut(outcome);
     note({.job = outcome.request.job, .nodes = spec.nodes, .error = outcome.error});
   }
 
@@ -242,6 +308,7 @@ class CloudActor {
     const bool is_turn = is_active_requests_quota(refusal.error);
     note_asker(refusal.nodes, is_turn ? "again" : "failed", refusal.error);
     if (is_turn) {
+      ++full_;
       if (!asked_before_.contains(refusal.nodes.front())) ++report_.waiting;
       return actor_.log.info("waits_for_turn",
                              {{"job", refusal.job},
@@ -253,10 +320,14 @@ class CloudActor {
     ++report_.failed;
     const NodeName& first = refusal.nodes.front();
     std::string then = "the job is given back";
-    if (is_permanent(refusal.error))
+    if (is_permanent(refusal.error)) {
       actor_.memory.retries.erase(first);
-    else
+    } else if (stepped_over_.contains(first)) {
+      actor_.memory.retries.erase(first);
+      then = "the next entry of on_stockout is tried";
+    } else {
       then = fmt::format("asked again after {}", format_slurm_time(postpone(refusal)));
+    }
     actor_.log.error("request_failed",
                      {{"job", refusal.job},
                       {"nodes", fold_hostlist(refusal.nodes)},
@@ -283,6 +354,12 @@ class CloudActor {
     }
     retry.next = actor_.shot.now + delay;
     retry.why = error.what;
+    // Nodes that no job holds together may be asked for one by one the next time: each of them
+    // waits.
+    if (refusal.job == 0) {
+      const RetryState same = retry;
+      for (const NodeName& other : refusal.nodes) actor_.memory.retries[other] = same;
+    }
     return delay;
   }
 
@@ -291,7 +368,9 @@ class CloudActor {
   std::vector<const AskForNodes*> asks_{};
   std::unordered_map<NodeName, const Action*> askers_{};
   std::unordered_set<NodeName> asked_before_{};
-  std::set<NodeName> postponed_{};  ///< in this round
+  std::set<NodeName> postponed_{};     ///< in this round
+  std::set<NodeName> stepped_over_{};  ///< first nodes of what the next entry of on_stockout is for
+  std::size_t full_ = 0;               ///< refusals because too many requests are active
 };
 
 }  // namespace

@@ -147,6 +147,7 @@ Decision decide_on(const Config& config,
   forget_others(memory, picture);
   Round round{config, shot, picture, memory};
   remember_wakes(round);
+  remember_shut(round);
   const bool is_part = &shot != &whole;
   for (const auto& rule : kRules) {
     if (is_part && rule == lease_end)

@@ -3,6 +3,8 @@
 
 #include "lib/core/program.h"
 #include "lib/core/state_file.h"
+#include "lib/fleet/cancelled.h"
+#include "lib/fleet/loose.h"
 #include "lib/fleet/queue.h"
 #include "sweeper/decide.h"
 #include "sweeper/kept_groups.h"
@@ -331,6 +333,10 @@ void Loop::load_memory() {
 /// What an admin wants now; what cannot be read is as it was.
 void Loop::read_pauses() {
   if (options_.state_dir.empty()) return;
+  if (auto cancelled = load_cancelled(options_.state_dir))
+    shot_.cancelled = std::move(*cancelled);
+  else
+    log_.warning("cancelled_not_read", {{"why", cancelled.error().what}});
   auto pauses = load_pauses(options_.state_dir);
   if (pauses) {
     shot_.pauses = std::move(*pauses);
@@ -376,6 +382,12 @@ void Loop::publish_queue(std::size_t waiting) {
   const auto done =
       write_queue_file(options_.state_dir, {.waiting = waiting, .written = wall_clock()});
   if (!done) log_.warning("queue_not_written", {{"why", done.error().what}});
+  if (memory_.loose == published_loose_) return;
+  const auto told = write_loose_file(options_.state_dir, memory_.loose);
+  if (told)
+    published_loose_ = memory_.loose;
+  else
+    log_.warning("loose_not_written", {{"why", told.error().what}});
 }
 
 // ---- signals and time ----

@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <sys/types.h>
 
@@ -129,7 +130,8 @@ class Loop {
   Historian historian_;
   std::optional<FileLock> lock_{};
   bool has_read_pauses_ = false;
-  bool is_candidate_ = true;  ///< this host may be in charge one day
+  std::optional<std::set<std::string>> published_loose_{};  ///< none: not yet
+  bool is_candidate_ = true;                                ///< this host may be in charge one day
   bool is_stopping_ = false;
   bool wants_reload_ = false;
 };

@@ -169,6 +169,18 @@ Memory from_json(const Json& json) {
     memory.stockouts[waiter] = {.step = value.at(0).get<std::size_t>(),
                                 .since = to_time(value.at(1)),
                                 .round = value.at(2).get<std::uint64_t>()};
+  // Written since ways can be shut.
+  const Json shut = json.value("shut", Json::object());
+  for (const auto& [waiter, value] : shut.items()) {
+    ShutWays& ways = memory.shut[waiter];
+    ways.restart_count = value.at("restarts").get<std::uint32_t>();
+    for (const auto& [group, way] : value.at("ways").items())
+      ways.ways[{group}] = {.failures = way.at(0).get<std::uint32_t>(),
+                            .next = to_time(way.at(1)),
+                            .why = way.at(2).get<std::string>()};
+  }
+  for (const Json& key : json.value("heeded", Json::array()))
+    memory.heeded.insert(key.get<std::string>());
   // Written since the queue is kept.
   if (const auto quota = json.find("requests"); quota != json.end())
     memory.requests = {.limit = quota->at(0).get<std::size_t>(),
@@ -244,6 +256,14 @@ std::string to_text(const Memory& memory) {
   }
   for (const auto& [waiter, state] : memory.stockouts)
     json["stockouts"][waiter] = {state.step, to_number(state.since), state.round};
+  json["shut"] = Json::object();
+  for (const auto& [waiter, shut] : memory.shut) {
+    Json ways = Json::object();
+    for (const auto& [group, way] : shut.ways)
+      ways[group.text] = {way.failures, to_number(way.next), way.why};
+    json["shut"][waiter] = {{"restarts", shut.restart_count}, {"ways", std::move(ways)}};
+  }
+  json["heeded"] = memory.heeded;
   for (const auto& [job, time] : memory.notes) json["notes"].push_back({job, to_number(time)});
   write_leases(memory, json);
   json["remains"] = {{"looked", to_number(memory.remains_looked)},

@@ -75,8 +75,25 @@ struct LeaseEnd {
 /// How far the nodes of a job in a nodeset have come in on_stockout, or a static node.
 struct StockoutState {
   std::size_t step = 0;
-  TimePoint since{};        ///< when this step began
-  std::uint64_t round = 0;  ///< the last in which they waited
+  TimePoint since{};         ///< when this step began
+  std::uint64_t round = 0;   ///< the last in which they waited
+  bool is_hopeless = false;  ///< the zones of the one before can never serve it
+};
+
+/// Of a way that is not tried again as long as the same wait lasts.
+inline constexpr TimePoint kNotThisWait = TimePoint::max();
+
+/// A group in which nothing is asked for now, for those who wait.
+struct ShutWay {
+  std::uint32_t failures = 0;  ///< of requests there, while others went on
+  TimePoint next{};            ///< not before this
+  std::string why{};
+};
+
+/// The ways that are shut for a job in a nodeset, or for a node without a job.
+struct ShutWays {
+  std::uint32_t restart_count = 0;  ///< in which of the job's lives
+  std::map<MigName, ShutWay> ways{};
 };
 
 /// Google's quota of active requests, where it is less than the config says or others use it, too.
@@ -127,6 +144,8 @@ struct Memory {
   std::map<std::string, BootFailures> boot_failures{};  ///< by nodeset
   std::map<std::string, Stopped> stopped{};             ///< by nodeset
   std::map<std::string, StockoutState> stockouts{};     ///< by waiter_of()
+  std::map<std::string, ShutWays> shut{};               ///< by waiter_of()
+  std::set<std::string> heeded{};  ///< requests that an admin has cancelled, and that are in `shut`
   RequestQuota requests{};
   std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
   std::map<JobId, Warned> warned{};

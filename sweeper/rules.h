@@ -183,6 +183,27 @@ void remember_wakes(Round& round);
 [[nodiscard]] std::string waiter_of(const Round& round, const NodePicture& node);
 /// How far they have come in on_stockout.
 [[nodiscard]] std::size_t stockout_step(const Round& round, const NodePicture& node);
+/// Drops the ways of waits that are over, and shuts those that an admin has cancelled.
+void remember_shut(Round& round);
+
+/// A request that failed, or was refused, while others for the same nodes go on.
+struct FailedWay {
+  std::string waiter{};
+  std::uint32_t restart_count = 0;
+  MigName group{};
+  RetryConfig policy{};
+  Error error{};
+};
+
+/// It is not made again before a pause is over; not in this wait if its zone can never serve it.
+void shut_failed(Memory& memory, const FailedWay& failed, TimePoint now);
+/// The groups in which each of these nodes is not asked for now.
+[[nodiscard]] std::set<std::pair<NodeName, MigName>> shut_for(const Round& round,
+                                                              const std::vector<NodeName>& nodes);
+/// All that the turn would ask for is shut.
+[[nodiscard]] bool is_shut_out(const Round& round, const Turn& turn);
+/// One that has failed and is tried again later, or not in this wait; null: none.
+[[nodiscard]] const ShutWay* failed_way(const Round& round, const NodePicture& node);
 /// A bulkInsert that is under way may be for it; but not for ever, for it may be anybody's.
 [[nodiscard]] bool may_still_come(Round& round, const NodePicture& node);
 /// A node that is powering up and has neither VM nor active request.

@@ -144,6 +144,9 @@ void restore(Memory& memory,
   put_back(memory.stockouts, before.stockouts, [&](const std::string& waiter) {
     return about.is_hidden_key(waiter);
   });
+  put_back(memory.shut, before.shut, [&](const std::string& waiter) {
+    return about.is_hidden_key(waiter);
+  });
   put_back(memory.sightings, before.sightings, [&](const std::string& sighting) {
     return about.is_hidden_sighting(sighting);
   });

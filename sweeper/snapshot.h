@@ -5,6 +5,7 @@
 #include "lib/config/config.h"
 #include "lib/core/domain.h"
 #include "lib/core/result.h"
+#include "lib/fleet/cancelled.h"
 #include "lib/fleet/pause.h"
 #include "lib/fleet/view.h"
 #include "lib/slurm/scheduler.h"
@@ -52,6 +53,7 @@ struct Snapshot {
   bool may_have_policies = false;          ///< the same for policies
   bool is_bulk_under_way = false;  ///< somebody's bulkInsert is: VMs may come that are not listed
   Pauses pauses{};                 ///< what an admin wants to be left alone
+  CancelledWays cancelled{};       ///< requests that an admin does not want to be made again
   bool are_pauses_known = true;    ///< else what was paused stays so
 };
 

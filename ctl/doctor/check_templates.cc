@@ -224,7 +224,7 @@ Place template_place(const Facts& facts, const NodesetConfig& nodeset) {
   return yaml_place(facts, is_own ? key : "defaults.instance_template");
 }
 
-/// A group keeps the template that it was made with.
+/// A group keeps the template that it was made with; others get what is new.
 void check_group(const Facts& facts,
                  const NodesetConfig& nodeset,
                  const Group& group,
@@ -243,15 +243,12 @@ void check_group(const Facts& facts,
                            has,
                            nodeset.name,
                            wanted),
-       .why = "a group keeps the template that it was made with until it has been empty for "
-              "empty_mig_grace and is made anew: new VMs are like the old ones",
-       .fix = "give the group the new one, or wait until it is empty",
-       .place = template_place(facts, nodeset),
-       .hints = {fmt::format("gcloud compute instance-groups managed set-instance-template {} "
-                             "--region={} --template={}",
-                             group.name,
-                             facts.yaml.config().region,
-                             wanted)}});
+       .why =
+           "a group keeps the template that it was made with: its VMs, and requests that wait in "
+           "it, are as before; what is asked for from now on is in a new group, and this one goes "
+           "when it has been empty for empty_mig_grace",
+       .fix = "nothing, if that may take its time; else power its nodes down when they are idle",
+       .place = template_place(facts, nodeset)});
 }
 
 }  // namespace

@@ -125,6 +125,7 @@ struct Group {
   std::string id{};  ///< Google's, another for the next group of the same name; may be empty
   std::string description{};
   std::string instance_template{};
+  std::vector<std::string> zones{};  ///< that its VMs may be in; none: not said
   std::int64_t target_size = 0;
   bool is_stable = true;
   ActionCounts actions{};

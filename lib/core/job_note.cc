@@ -287,6 +287,12 @@ std::string note_refused_for_now(TimePoint next, std::string_view why) {
       "not queued yet: {}; the next try is at {}", shortened(why, kMostReason), local_time(next));
 }
 
+std::string note_other_failed(std::string_view why, const std::optional<TimePoint>& next) {
+  return fmt::format("another request for them failed: {}, {}",
+                     shortened(why, kMostReason),
+                     next ? "tried again at " + local_time(*next) : "not tried again");
+}
+
 std::string why_given_up(Seconds limit, bool is_own_limit) {
   return fmt::format("no VMs within {} {}",
                      is_own_limit ? "the job's max-wait" : "provision_timeout",

@@ -107,6 +107,11 @@ struct Overrun {
 /// Google did not take the request; it is tried again.
 [[nodiscard]] std::string note_refused_for_now(TimePoint next, std::string_view why);
 
+/// Of several requests for its VMs one has failed, the others go on: "another request for them
+/// failed: …, tried again at 14:02"; without a time: not tried again.
+[[nodiscard]] std::string note_other_failed(std::string_view why,
+                                            const std::optional<TimePoint>& next);
+
 /// What becomes of a job whose VMs did not come in time.
 enum class Fate {
   Requeued,

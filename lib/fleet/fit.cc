@@ -123,6 +123,16 @@ Judgement judge(const Config& config, const NodeFacts& facts, const ResizeReques
   // Static nodes are asked for by themselves, never together with a job's others.
   const bool is_static = are_all_static(config, request.nodes);
   if (id == 0 && is_static) return {};
+  if (is_static) {
+    // Of an older release, which took a static node that a job was on for one of the job's own.
+    const Seconds longest =
+        config.nodesets[config.find(request.nodes.front())->nodeset].dws_flex.max_run_duration;
+    if (request.run_duration > Seconds{0} && request.run_duration < longest)
+      return {Fit::TooShort,
+              fmt::format("its VM would live {}, a static node's is to live {}",
+                          format_slurm_time(request.run_duration),
+                          format_slurm_time(longest))};
+  }
   const auto holders = holders_of(config, facts, request);
   if (!holders) return {};
   if (holders->empty()) return {Fit::Wrong, "no job has all of its nodes"};

@@ -171,31 +171,28 @@ bool look_again(Cloud& cloud, FleetView& fleet) {
   return is_any;
 }
 
-/// bulkInsert: one list for all nodesets.
+/// VMs in no group: one list for all of these nodesets.
 void look_at_loose(Cloud& cloud,
                    FleetView& fleet,
                    const Config& config,
-                   const std::string& cluster) {
-  const auto concerns = [&](const auto& entry) {
-    return may_use_bulk(config.nodesets[entry.first]);
-  };
-  if (std::none_of(fleet.begin(), fleet.end(), concerns)) return;
+                   const std::string& cluster,
+                   const std::set<std::size_t>& nodesets) {
+  if (nodesets.empty()) return;
   cloud.fetch_loose_instances(
-      cluster, {}, [&fleet, &config, cluster, concerns](Result<std::vector<Instance>> got) {
+      cluster, {}, [&fleet, &config, cluster, nodesets](Result<std::vector<Instance>> got) {
         if (!got) {
           const Error error = std::move(got).error().in("listing the VMs that are in no group");
-          for (auto& entry : fleet) {
-            if (concerns(entry) && !entry.second.error) entry.second.error = error;
+          for (const std::size_t index : nodesets) {
+            if (!fleet[index].error) fleet[index].error = error;
           }
           return;
         }
         auto loose = by_nodeset(*std::move(got), cluster);
-        for (auto& [index, view] : fleet) {
+        for (const std::size_t index : nodesets) {
           const std::string& name = config.nodesets[index].name;
-          if (!may_use_bulk(config.nodesets[index])) continue;
-          view.groups[{}] = {.group = loose_group(cluster, name),
-                             .requests = {},
-                             .instances = std::move(loose[name])};
+          fleet[index].groups[{}] = {.group = loose_group(cluster, name),
+                                     .requests = {},
+                                     .instances = std::move(loose[name])};
         }
       });
 }
@@ -249,6 +246,20 @@ std::vector<JobId> jobs_to_look_at(const std::vector<Job>& all,
   return ids;
 }
 
+void add_loose(Cloud& cloud,
+               const Config& config,
+               const std::string& cluster,
+               const std::set<std::string>& nodesets,
+               FleetView& fleet) {
+  std::set<std::size_t> unseen;
+  for (const auto& [index, view] : fleet) {
+    if (nodesets.contains(config.nodesets[index].name) && !view.groups.contains({}))
+      unseen.insert(index);
+  }
+  look_at_loose(cloud, fleet, config, cluster, unseen);
+  if (!unseen.empty()) cloud.run();
+}
+
 FleetView fetch_fleet(Cloud& cloud,
                       const Config& config,
                       const std::string& cluster,
@@ -272,7 +283,11 @@ FleetView fetch_fleet(Cloud& cloud,
     look.own.insert(place->index / group_capacity(nodeset));
   }
   for (auto& [index, look] : looks) look.start();
-  look_at_loose(cloud, fleet, config, cluster);
+  std::set<std::size_t> bulk;
+  for (const auto& [index, view] : fleet) {
+    if (may_use_bulk(config.nodesets[index])) bulk.insert(index);
+  }
+  look_at_loose(cloud, fleet, config, cluster, bulk);
   cloud.run();
   if (look_again(cloud, fleet)) cloud.run();
   return fleet;

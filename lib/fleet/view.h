@@ -49,6 +49,14 @@ using JobsOfNodes = std::function<std::vector<JobId>(const std::vector<JobId>&)>
                                     std::span<const NodeName> nodes,
                                     const JobsOfNodes& jobs = {});
 
+/// Adds what of these nodesets (by name) is in no group, where that has not been looked at: an
+/// earlier config may have had them use bulkInsert. Runs the cloud.
+void add_loose(Cloud& cloud,
+               const Config& config,
+               const std::string& cluster,
+               const std::set<std::string>& nodesets,
+               FleetView& fleet);
+
 /// The ids of the jobs that have, or had, one of these nodes.
 [[nodiscard]] std::vector<JobId> jobs_of_nodes(const std::vector<Job>& jobs,
                                                std::span<const NodeName> nodes);

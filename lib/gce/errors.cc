@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
 
 namespace flex {
 namespace {
@@ -147,6 +149,28 @@ std::string one_line(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_of_zone(const Error& error) {
+  if (error.kind != ErrorKind::Invalid) return false;
+  constexpr std::string_view kCodes[] = {"QUEUING_INFEASIBLE_NO_CAPACITY",
+                                         "INVALID_MACHINE_TYPE",
+                                         "INVALID_GPU_TYPE",
+                                         "AGGREGATE_RESERVATION_NOT_EXIST"};
+  // Of calls and of operations whose code says nothing of it.
+  constexpr std::string_view kWords[] = {"not supported in this zone",
+                                         "not supported in zone",
+                                         "not supported in the zone",
+                                         "does not exist in zone",
+                                         "does not exist in this zone",
+                                         "not available in zone",
+                                         "not available in this zone"};
+  const auto is_code = [&](std::string_view code) { return error.code == code; };
+  const auto is_said = [&](std::string_view words) {
+    return error.what.find(words) != std::string::npos;
+  };
+  return std::any_of(std::begin(kCodes), std::end(kCodes), is_code) ||
+         std::any_of(std::begin(kWords), std::end(kWords), is_said);
+}
 
 ErrorKind classify(const Complaint& complaint) {
   for (const Row& row : kRows) {

@@ -22,6 +22,10 @@ struct Complaint {
 /// anything.
 [[nodiscard]] ErrorKind classify(const Complaint& complaint);
 
+/// The zone can never serve this, whatever it is asked: another zone, machine type or way may. Such
+/// an error is Invalid, too.
+[[nodiscard]] bool is_of_zone(const Error& error);
+
 /// "<message> (<code>, HTTP <status>)" in its class.
 [[nodiscard]] Error to_error(const Complaint& complaint);
 /// The same for an operation's, a request's or an instance's error.

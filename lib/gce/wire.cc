@@ -97,6 +97,9 @@ Group read_group(const JsonView& view) {
   view.objects("versions", [&](const JsonView& version) {
     if (group.instance_template.empty()) group.instance_template = version.text("instanceTemplate");
   });
+  view.object("distributionPolicy").objects("zones", [&](const JsonView& zone) {
+    group.zones.emplace_back(last_part(zone.text("zone")));
+  });
   return group;
 }
 

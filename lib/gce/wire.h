@@ -27,7 +27,7 @@ struct Page {
 // What is read of each reply, as the `fields` parameter says it.
 inline constexpr std::string_view kGroupFields =
     "name,id,description,instanceTemplate,versions/instanceTemplate,targetSize,status/isStable,"
-    "currentActions,creationTimestamp,resourcePolicies/workloadPolicy";
+    "currentActions,creationTimestamp,resourcePolicies/workloadPolicy,distributionPolicy/zones";
 inline constexpr std::string_view kOperationFields =
     "name,zone,status,httpErrorStatusCode,httpErrorMessage,"
     "error/errors(code,message,errorDetails(errorInfo/metadatas,quotaInfo/limitName)),"

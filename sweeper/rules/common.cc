@@ -116,8 +116,8 @@ Turn make_turn(const Round& round,
 }
 
 std::string waiter_of(const Round& round, const NodePicture& node) {
-  if (node.jobs.empty()) return node.name.text;
-  return fmt::format("{} job {}", round.nodeset_of(node).name, node.jobs.front()->id);
+  const JobId job = node.jobs.empty() || node.is_static ? 0 : node.jobs.front()->id;
+  return waiter_key(round.nodeset_of(node).name, job, node.name);
 }
 
 std::size_t stockout_step(const Round& round, const NodePicture& node) {
@@ -167,7 +167,7 @@ std::vector<const ResizeRequest*> PictureFacts::requests_on(const NodeName& node
 
 std::vector<NodeName> with_rest_of_job(const Round& round, std::vector<NodeName> nodes) {
   const NodePicture* const first = round.picture.find(nodes.front());
-  if (first == nullptr || first->jobs.empty()) return nodes;
+  if (first == nullptr || first->jobs.empty() || first->is_static) return nodes;
   std::unordered_set<NodeName> known(nodes.begin(), nodes.end());
   for (const NodeName& name : first->jobs.front()->nodes) {
     const NodePicture* const node = round.picture.find(name);
@@ -183,9 +183,11 @@ std::vector<NodeName> with_rest_of_job(const Round& round, std::vector<NodeName>
 namespace {
 
 /// The job that a node of the turn is asked for: the turn's own, if it holds the node; else the
-/// first on it; 0: none.
+/// first on it; 0: none, or a static node, which is asked for by itself.
 JobId asker_of(const Round& round, const Turn& turn, const NodeName& name) {
-  const std::vector<const Job*>& jobs = round.picture.find(name)->jobs;
+  const NodePicture& node = *round.picture.find(name);
+  if (node.is_static) return 0;
+  const std::vector<const Job*>& jobs = node.jobs;
   const bool is_own =
       std::any_of(jobs.begin(), jobs.end(), [&](const Job* job) { return job->id == turn.job; });
   if (is_own) return turn.job;
@@ -204,6 +206,8 @@ Demand demand_of(const Round& round, const std::vector<const Turn*>& turns) {
       const JobId id = asker_of(round, *turn, name);
       if (id == 0) {
         demand.jobless.push_back(name);
+        for (const Job* job : round.picture.find(name)->jobs)
+          demand.on_static.push_back({.job = *job, .nodes = {name}});
         continue;
       }
       auto part = std::find_if(demand.jobs.begin() + static_cast<std::ptrdiff_t>(first),
@@ -214,6 +218,7 @@ Demand demand_of(const Round& round, const std::vector<const Turn*>& turns) {
       part->nodes.push_back(name);
     }
   }
+  demand.shut = shut_for(round, {known.begin(), known.end()});
   for (Demand::JobNodes& part : demand.jobs)
     part.least_run = needed_run(round.config, PictureFacts{round.picture}, part.nodes);
   return demand;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // empty_mig: a group of ours with nothing in it, for empty_mig_grace, and nobody about to use it.
+#include "lib/fleet/routes.h"
 #include "lib/slurm/node_state.h"
 #include "sweeper/rules.h"
 
@@ -47,6 +48,15 @@ bool is_empty(const SweptGroup& group) {
                       [](const ResizeRequest& request) { return request.is_active(); });
 }
 
+/// Made for zones, a template or a mode that its nodeset does not have any more.
+bool has_been_left(const Config& config, const SweptGroup& group) {
+  const auto nodeset =
+      std::find_if(config.nodesets.begin(), config.nodesets.end(), [&](const NodesetConfig& one) {
+        return one.name == group.nodeset;
+      });
+  return nodeset == config.nodesets.end() || is_outdated(group.group, *nodeset);
+}
+
 }  // namespace
 
 void empty_mig(Round& round) {
@@ -56,7 +66,8 @@ void empty_mig(Round& round) {
     const JobId job = group_job(group.group);
     const bool is_needed =
         job != 0 ? demanding.jobs.contains(job) : demanding.nodesets.contains(group.nodeset);
-    if (is_needed) continue;
+    // What the config no longer speaks of is used by nobody, however busy the nodeset is.
+    if (is_needed && !has_been_left(round.config, group)) continue;
     const Sighting& seen = round.see(Rule::EmptyMig, key_of(group.group));
     // Whether Google lowers the size at the end of a lease is not written anywhere.
     const int patience = group.group.target_size == 0 ? 1 : kPatience;

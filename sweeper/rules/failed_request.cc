@@ -85,12 +85,20 @@ std::optional<Error> why_give_up(const Round& round,
                error.code};
 }
 
+/// What the zone can never serve is tried elsewhere (stockout), as long as there is something else.
+bool is_stepped_over(const Round& round, const NodePicture& node, const Error& error) {
+  return is_of_zone(error) &&
+         stockout_step(round, node) < round.nodeset_of(node).on_stockout.size();
+}
+
 void retry_or_give_back(Round& round,
                         const SweptGroup& group,
                         const ResizeRequest& request,
                         const std::vector<NodeName>& waiting) {
   const Error error = error_of(request);
   const NodePicture& first = *round.picture.find(waiting.front());
+  // The next step has it.
+  if (is_of_zone(error) && request_way(request).step < stockout_step(round, first)) return;
   const RetryConfig& policy = round.nodeset_of(first).retry;
   RetryState& retry = round.memory.retries[first.name];
   retry.job = first.jobs.empty() ? 0 : first.jobs.front()->id;
@@ -121,6 +129,30 @@ void retry_or_give_back(Round& round,
   round.enqueue(std::move(turn));
 }
 
+/// It was one of several for nodes that still wait: a zone of a race, a step, a renewal.
+bool is_beside_others(const Round& round, const ResizeRequest& request) {
+  const NodePicture* const node =
+      request.nodes.empty() ? nullptr : round.picture.find(request.nodes.front());
+  if (node == nullptr || !node->is_coming_up() || node->has_vm() || !node->is_asked_for())
+    return false;
+  const JobId job = request_job(request);
+  return job == 0 || std::any_of(node->jobs.begin(), node->jobs.end(), [&](const Job* on) {
+           return on->id == job;
+         });
+}
+
+void shut(Round& round, const ResizeRequest& request) {
+  const NodePicture& node = *round.picture.find(request.nodes.front());
+  const bool has_job = !node.jobs.empty() && !node.is_static;
+  shut_failed(round.memory,
+              {.waiter = waiter_of(round, node),
+               .restart_count = has_job ? node.jobs.front()->restart_count : 0,
+               .group = request.group,
+               .policy = round.nodeset_of(node).retry,
+               .error = error_of(request)},
+              round.shot.now);
+}
+
 /// What waits one by one has no request that could fail: its entry says what is wrong.
 void give_back_alone(Round& round) {
   for (const NodePicture& node : round.picture.nodes()) {
@@ -128,7 +160,7 @@ void give_back_alone(Round& round) {
     const auto& last = node.alone.back()->last_error;
     if (!last || node.jobs.empty()) continue;
     const Error error = to_error(*last);
-    if (!is_permanent(error)) continue;
+    if (!is_permanent(error) || is_stepped_over(round, node, error)) continue;
     const std::string key = fmt::format(
         "{} alone in {}", waiter_of(round, node), key_of(node.alone.back().group->group));
     if (!round.see(Rule::FailedRequest, node.name.text + " " + key).is_twice()) continue;
@@ -148,9 +180,16 @@ void failed_request(Round& round) {
         retry_or_give_back(round, group, request, with_rest_of_job(round, waiting));
         continue;
       }
+      const bool has_others = is_beside_others(round, request);
       const Sighting& seen = round.see(Rule::FailedRequest, key_of(request));
+      if (has_others && seen.count == 1) shut(round, request);
       if (seen.is_twice())
-        remove(round, group, request, "failed, and nobody waits for it: " + error_of(request).what);
+        remove(round,
+               group,
+               request,
+               fmt::format("failed, and {}: {}",
+                           has_others ? "another request goes on" : "nobody waits for it",
+                           error_of(request).what));
     }
   }
 }

@@ -26,6 +26,7 @@ struct JobView {
   const Instance* alone = nullptr;         ///< without a request: one of those that it waits for
   /// Made for longer than the one before: a time limit was raised, or a longer job has joined.
   const ResizeRequest* longer = nullptr;
+  NodeName of_request{};                   ///< one that waits
   std::size_t waiting_nodes = 0;
   std::size_t vms = 0;
   std::size_t ours = 0;
@@ -43,6 +44,7 @@ JobView view_of(const Round& round, const Job& job) {
       ++view.vms;
     } else if (node->request) {
       ++view.waiting_nodes;
+      view.of_request = name;
       if (view.request == nullptr || node->request->created < view.request->created)
         view.request = node->request.item;
       for (const Placed<ResizeRequest>& request : node->requests) {
@@ -83,6 +85,12 @@ std::string waiting_text(const Round& round, const Job& job, const JobView& view
     note.gives_up = began + patience.limit;
   }
   std::string text = note_waiting(note);
+  const NodePicture* const first = round.picture.find(view.of_request);
+  if (const ShutWay* const failed = first == nullptr ? nullptr : failed_way(round, *first))
+    text += "; " + note_other_failed(failed->why,
+                                     failed->next == kNotThisWait
+                                         ? std::nullopt
+                                         : std::optional<TimePoint>{failed->next});
   const RunDuration run = run_duration(nodeset, &job, nodeset.mode);
   if (const std::string shortfall = shortfall_note(run, job.time_limit); !shortfall.empty())
     text += "; " + shortfall;

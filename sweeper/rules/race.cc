@@ -57,7 +57,7 @@ void race(Round& round) {
                     .only_missing = true};
     // It must not be in the way of one that has none.
     turn.is_extra = true;
-    round.enqueue(std::move(turn));
+    if (!is_shut_out(round, turn)) round.enqueue(std::move(turn));
   }
 }
 

@@ -84,6 +84,7 @@ void resubmit(Round& round) {
       turn.job = job->id;
     // A second request for the same nodes must not be in the way of one that has none.
     turn.is_extra = true;
+    if (is_shut_out(round, turn)) continue;
     round.enqueue(std::move(turn));
   }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// on_stockout: nodes have waited for `wait` without a VM: what the next entry says is tried. What
-// was tried before keeps its place until the new request is in the queue, or VMs are there
-// (surplus_request).
+// on_stockout: nodes have waited for `wait` without a VM, or their zone can never serve them: what
+// the next entry says is tried. What was tried before keeps its place until the new request is in
+// the queue, or VMs are there (surplus_request).
 #include "lib/core/duration.h"
 #include "lib/fleet/groups.h"
 #include "lib/fleet/routes.h"
+#include "lib/gce/errors.h"
 #include "sweeper/rules.h"
 
 #include <fmt/format.h>
@@ -76,31 +77,50 @@ bool is_missing(Round& round, const NodePicture& first, std::size_t step) {
   return mode != Mode::BulkInsert || !may_still_come(round, first);
 }
 
+/// The zones of this step can never serve it, as Google has said of what was asked for there, and
+/// nothing of the step waits.
+bool is_hopeless(const NodePicture& first, std::size_t step) {
+  const ResizeRequest* const request = latest_request(first);
+  if (request != nullptr && request_way(*request).step >= step) return false;
+  for (const Placed<Instance>& entry : first.alone) {
+    if (entry.group->group.step < step) continue;
+    return entry->last_error && is_of_zone(to_error(*entry->last_error));
+  }
+  return first.failed && request_way(*first.failed).step == step && first.failed->error &&
+         is_of_zone(to_error(*first.failed->error));
+}
+
+std::string why_next(const StockoutState& state, const NodesetConfig& nodeset) {
+  if (state.is_hopeless)
+    return fmt::format("the zones before can never serve it: on_stockout, entry {}", state.step);
+  return fmt::format("no VMs within {}: on_stockout, entry {}",
+                     format_slurm_time(nodeset.on_stockout[state.step - 1].wait),
+                     state.step);
+}
+
 void look_at(Round& round, const Waiting& waiting) {
   const NodePicture& first = *round.picture.find(waiting.nodes.front());
   const NodesetConfig& nodeset = round.nodeset_of(first);
   StockoutState& state = state_of(round, first);
   state.round = round.memory.round;
   state.step = std::min(state.step, nodeset.on_stockout.size());
-  if (state.step < nodeset.on_stockout.size() &&
-      round.shot.now - state.since >= nodeset.on_stockout[state.step].wait) {
+  const bool is_any_left = state.step < nodeset.on_stockout.size();
+  const bool is_skipped = is_any_left && is_hopeless(first, state.step);
+  if (is_skipped ||
+      (is_any_left && round.shot.now - state.since >= nodeset.on_stockout[state.step].wait)) {
     ++state.step;
     state.since = round.shot.now;
+    state.is_hopeless = is_skipped;
     round.memory.retries.erase(first.name);
   }
   if (state.step == 0 || !waiting.is_free || !is_due(round, first) ||
       !is_missing(round, first, state.step))
     return;
-  Turn turn = make_turn(round,
-                        Rule::Stockout,
-                        fmt::format("no VMs within {}: on_stockout, entry {}",
-                                    format_slurm_time(nodeset.on_stockout[state.step - 1].wait),
-                                    state.step),
-                        waiting.nodes,
-                        state.since);
+  Turn turn =
+      make_turn(round, Rule::Stockout, why_next(state, nodeset), waiting.nodes, state.since);
   turn.options = {.step = state.step, .is_second = true};
   turn.is_extra = first.is_asked_for();
-  round.enqueue(std::move(turn));
+  if (!is_shut_out(round, turn)) round.enqueue(std::move(turn));
 }
 
 }  // namespace

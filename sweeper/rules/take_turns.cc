@@ -174,6 +174,8 @@ class TurnTaker {
     std::erase_if(part.demand.jobs,
                   [&](const Demand::JobNodes& job) { return is_other(job.nodes.front()); });
     std::erase_if(part.demand.jobless, is_other);
+    std::erase_if(part.demand.on_static,
+                  [&](const Demand::JobNodes& on) { return is_other(on.nodes.front()); });
     std::erase_if(part.plan.capped, [&](const CappedJob& capped) {
       return std::none_of(part.demand.jobs.begin(), part.demand.jobs.end(), [&](const auto& job) {
         return job.job.id == capped.job;

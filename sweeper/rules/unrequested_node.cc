@@ -93,7 +93,7 @@ void unrequested_node(Round& round) {
     if (is_between_attempts(node) || is_set_aside(node)) continue;
     if (!node.is_awaited()) {
       give_back(round, node, unwanted);
-    } else if (node.jobs.empty()) {
+    } else if (node.jobs.empty() || node.is_static) {
       Turn turn;
       add_to(round, turn, node);
       round.enqueue(std::move(turn));

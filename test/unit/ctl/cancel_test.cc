@@ -116,3 +116,23 @@ TEST_CASE("cancel: what cannot be cancelled is refused with what to do", "[ctl]"
   request.description = "somebody's";
   CHECK_THAT(refused(scene, "j7-x").what, ContainsSubstring("is not ours"));
 }
+
+TEST_CASE("cancel: one of several is not made again while its job waits", "[ctl]") {
+  Scene scene;
+  scene.waiting_job(7, "a-0").restart_count = 2;
+  scene.asked(7, "a-0");
+  SweptGroup& lane = scene.owned("hpc-a-zb");
+  ResizeRequest other = request("j7-y", RequestState::Accepted, names_in("a-0"));
+  other.group = lane.group.name;
+  other.description = request_description(7, other.nodes, {.is_race = true});
+  lane.requests.push_back(other);
+  const auto made = plan(scene, "j7-y");
+  REQUIRE(made);
+  CHECK(made->slurm.empty());
+  REQUIRE(made->not_again);
+  CHECK(made->not_again->waiter == "a job 7");
+  CHECK(made->not_again->restart_count == 2);
+  CHECK(made->not_again->group.text == "hpc-a-zb");
+  CHECK(made->sentences.back() == "nothing is asked for in group hpc-a-zb again while job 7 waits");
+  CHECK(plan(scene, "j7-x")->slurm.empty());
+}

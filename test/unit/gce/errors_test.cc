@@ -86,3 +86,18 @@ TEST_CASE("errors: an operation's error that is only a status is classified by i
   CHECK(to_error(ProviderError{.code = "HTTP_x"}).kind == ErrorKind::Internal);
   CHECK(to_error(ProviderError{.code = "RESOURCE_POOL_EXHAUSTED"}).kind == ErrorKind::NoCapacity);
 }
+
+TEST_CASE("errors: what only another zone can mend", "[gce]") {
+  const auto is = [](const std::string& code, const std::string& message) {
+    return is_of_zone(to_error(Complaint{.http_status = 400, .code = code, .message = message}));
+  };
+  CHECK(is("QUEUING_INFEASIBLE_NO_CAPACITY", ""));
+  CHECK(is("INVALID_MACHINE_TYPE", ""));
+  CHECK(is("INVALID_GPU_TYPE", ""));
+  CHECK(is("AGGREGATE_RESERVATION_NOT_EXIST", ""));
+  CHECK(is("invalid", "Machine type with name 'a3' does not exist in zone 'us-central1-b'."));
+  CHECK(is("UNSUPPORTED_OPERATION", "It is not supported in this zone."));
+  CHECK_FALSE(is("INVALID_ARGUMENT", "no such template"));
+  CHECK_FALSE(is("PERMISSION_DENIED", "not supported in this zone"));
+  CHECK_FALSE(is("ZONE_RESOURCE_POOL_EXHAUSTED", "not available in zone"));
+}

@@ -431,3 +431,13 @@ TEST_CASE("wire: writes a workload policy by distance or by topology", "[gce]") 
   CHECK(json::parse(policy_body({.name = "p", .accelerator_topology = "4x4"}))["workloadPolicy"] ==
         json{{"type", "HIGH_THROUGHPUT"}, {"acceleratorTopology", "4x4"}});
 }
+
+TEST_CASE("wire: a group's zones and template", "[gce]") {
+  const auto made = parse_group(
+      R"({"name":"g","versions":[{"instanceTemplate":"projects/p/global/instanceTemplates/t"}],)"
+      R"("distributionPolicy":{"zones":[{"zone":"https://x/projects/p/zones/us-central1-b"},)"
+      R"({"zone":"projects/p/zones/us-central1-a"}]}})");
+  REQUIRE(made);
+  CHECK(made->zones == std::vector<std::string>{"us-central1-b", "us-central1-a"});
+  CHECK(made->instance_template == "projects/p/global/instanceTemplates/t");
+}

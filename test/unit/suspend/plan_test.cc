@@ -118,3 +118,13 @@ TEST_CASE("plan_suspend: a queued entry without an active request is looked at a
   CHECK(plan.gone.empty());
   CHECK(plan.deletions.empty());
 }
+
+TEST_CASE("plan_suspend: nodes that no group knows of may have a VM in none", "[suspend]") {
+  World world;
+  world.own().instances = {running({"a-0"})};
+  world.own().requests = {request("j1-x", RequestState::Accepted, nodes("a", 1, 1))};
+  const std::vector<NodeName> known = nodes("a", 2);
+  CHECK(nodesets_without_trace(world.cfg, known, world.fleet).empty());
+  const std::vector<NodeName> other = nodes("a", 3);
+  CHECK(nodesets_without_trace(world.cfg, other, world.fleet) == std::set<std::string>{"a"});
+}

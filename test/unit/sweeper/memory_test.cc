@@ -83,3 +83,19 @@ TEST_CASE("anything else is refused, not believed") {
     CHECK_FALSE(parse_memory(text));
   }
 }
+
+TEST_CASE("memory: ways that are shut outlive a restart") {
+  Memory memory;
+  memory.shut["a job 7"] = {
+      .restart_count = 2,
+      .ways = {{{"hpc-a-za"}, {.failures = 3, .next = kNotThisWait, .why = "never"}}}};
+  memory.heeded = {"hpc-a-za/j7-x 5"};
+  const auto read = parse_memory(to_text(memory));
+  REQUIRE(read);
+  CHECK(read->heeded == memory.heeded);
+  const ShutWays& shut = read->shut.at("a job 7");
+  CHECK(shut.restart_count == 2);
+  CHECK(shut.ways.at({"hpc-a-za"}).failures == 3);
+  CHECK(shut.ways.at({"hpc-a-za"}).next == kNotThisWait);
+  CHECK(shut.ways.at({"hpc-a-za"}).why == "never");
+}

@@ -107,7 +107,7 @@ TEST_CASE("stale_request: a static node's request is judged by itself, whoever i
   Scene scene;
   scene.settings.places[{"a-0"}].is_static = true;
   scene.waiting_job(7, "a-[0-1]");
-  scene.asked(7, "a-0");
+  scene.asked(7, "a-0").run_duration = kMaxRunDuration;
   ResizeRequest second = scene.asked(7, "a-1");
   second.name.text += "2";
   CHECK(quiet(scene.rounds(4)).empty());
