@@ -6,6 +6,7 @@
 // It begins when the file $FLEX_TICK_FILE.<pid> exists: before that slurmctld may not have read its
 // state. It pauses while the file is away.
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -58,7 +59,14 @@ void tick(const std::string& file) {
   // Not for the programs that slurmctld runs.
   ::unsetenv("LD_PRELOAD");
   ::unsetenv("FLEX_TICK_FILE");
+  // slurmctld's own threads block signals, and one of them waits for SIGTERM. In a thread that does
+  // not block it SIGTERM would end slurmctld at once, with what it has not saved yet.
+  sigset_t all{};
+  sigset_t before{};
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread{[path = std::move(path)] { tick(path); }}.detach();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace
