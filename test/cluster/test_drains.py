@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What an admin says of a node outlives every power-down, on a real slurmctld: drains of dynamic and static nodes, an admin's
 DOWN, and our own giving up; over restarts of slurmctld and of the sweeper. What slurmctld says of itself does not."""
-import time
-
 import pytest
 
 from harness.conf import Nodeset
@@ -55,17 +53,9 @@ class Site:
         path = self.cluster.sweeper_dir / "status.json"
         return path.stat().st_mtime_ns if path.exists() else 0
 
-    def save_state(self):
-        """slurmctld writes its nodes down, some seconds after an update; power saving alone does not make it do so."""
-        began = time.time()
-        self.cluster.scontrol("update", "nodename=dyn-5", f"comment={began}")
-        path = self.cluster.dir / "state" / "node_state"
-        self.cluster.wait_for(lambda: path.exists() and path.stat().st_mtime > began, 30, "slurmctld to save its nodes")
-
     def restart_all(self, forget=True):
         """slurmctld and the sweeper, whose memory is lost."""
         self.cluster.stop_sweeper()
-        self.save_state()
         if forget:
             (self.cluster.sweeper_dir / "memory.json").unlink(missing_ok=True)
         self.cluster.restart_slurmctld()
