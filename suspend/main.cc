@@ -170,11 +170,11 @@ Totals take_away(Session& session,
   std::vector<NodeName> nodes = all;
   for (int looks = 1; !nodes.empty(); ++looks) {
     FleetView fleet = fetch_fleet(
-        *session.cloud, session.config, session.cluster, nodes, [&](const auto& owners) {
+        *session.cloud, session.config, session.cluster, nodes, [&](const auto& /*owners*/) {
           teller.settle();
           const auto jobs = session.scheduler->load_all_jobs();
           // Without them what waits in the queue is the sweeper's to cancel.
-          return jobs ? jobs_to_look_at(*jobs, nodes, owners) : std::vector<JobId>{};
+          return jobs ? jobs_of_nodes(*jobs, nodes) : std::vector<JobId>{};
         });
     // Before a node is said to be gone: whatever mode has made its VM.
     add_loose(*session.cloud,
