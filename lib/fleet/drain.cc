@@ -90,9 +90,10 @@ DrainCare care_for_drain(const NodesetConfig& nodeset,
         remembered && (*remembered == node.reason || is_slurmctlds_reason(node.reason));
     return is_known ? DrainCare::Nothing : DrainCare::Remember;
   }
-  // While a power-down is still to come the drain is still there.
-  if (!remembered || is_power_down_requested(node) || is_registration_refused(node))
-    return DrainCare::Nothing;
+  if (!remembered || is_registration_refused(node)) return DrainCare::Nothing;
+  // While a power-down is still to come the drain is still there, or an admin has taken it away.
+  if (is_power_down_requested(node))
+    return is_draining(node) || !node.reason.empty() ? DrainCare::Nothing : DrainCare::Forget;
   if (is_draining(node)) {
     // A pause's drain ends with the pause, an admin's does not. What else drains the node beside
     // the admin, a repair or the end of a lease, comes first.

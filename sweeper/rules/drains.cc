@@ -70,6 +70,9 @@ void care_for(Round& round, const NodePicture& node, Drains& drains) {
   const LastLook last = last_look(round, node);
   if (is_set_aside(nodeset, state) && (is_up(state) || is_powering_down(state)))
     round.see(Rule::UnbackedNode, up_key(node));
+  // Rounds that do not see everything forget no sighting. This one is over.
+  if (is_draining(state))
+    round.memory.sightings.erase(std::string(to_string(Rule::UnbackedNode)) + " " + lost_key(node));
   switch (care_for_drain(nodeset, state, remembered, last)) {
     case DrainCare::Nothing:
       if (remembered) round.memory.drains[node.name] = *remembered;
@@ -87,8 +90,8 @@ void care_for(Round& round, const NodePicture& node, Drains& drains) {
       return;
     case DrainCare::Restore:
       round.memory.drains[node.name] = *remembered;
-      // Until it is done.
-      round.see(Rule::UnbackedNode, lost_key(node));
+      if (last == LastLook::Lost)
+        round.see(Rule::UnbackedNode, lost_key(node));  // until it is done
       if (!round.is_free(node.name)) return;
       round.claim(node.name);
       if (is_left_down(state)) drains.to_revive.push_back(node.name);

@@ -13,6 +13,7 @@ using namespace flex::test;
 namespace {
 
 constexpr std::uint32_t kWaking = kComing | NODE_STATE_POWERED_DOWN | NODE_STATE_POWER_UP;
+constexpr std::uint32_t kPowerDown = NODE_STATE_POWER_DOWN;
 constexpr std::uint32_t kUnusable = kOff | NODE_STATE_NO_RESPOND;
 
 }  // namespace
@@ -193,7 +194,7 @@ TEST_CASE("drains: an admin's undrain is not undone, whenever it was") {
   const bool has_memory = GENERATE(true, false);
   if (!has_memory) scene.memory = {};
   const std::uint32_t state_then =
-      GENERATE(kIdle, kBusy, kGoing, kOff, kOff | NODE_STATE_NO_RESPOND);
+      GENERATE(values<std::uint32_t>({kIdle, kBusy, kGoing, kOff, kUnusable, kOff | kPowerDown}));
   scene.undrain(state_then);
   CAPTURE(has_memory, state_text(scene.node("a-0")));
   const Texts texts = scene.round();
@@ -203,6 +204,19 @@ TEST_CASE("drains: an admin's undrain is not undone, whenever it was") {
   scene.node("a-0").extra.clear();
   scene.suspend(kOff);
   CHECK(scene.round().empty());
+}
+
+TEST_CASE("drains: an undrain after it was put back is not undone, though no VM can be seen") {
+  Drained scene;
+  scene.suspend();
+  for (int look = 0; look < 2; ++look) {
+    const auto actions = decide_blindly(scene.settings, scene.shot, scene.memory).actions;
+    CHECK(actions.size() == (look == 0 ? 1 : 0));
+    scene.state("a-0", kGoing | NODE_STATE_DRAIN);
+  }
+  scene.undrain(kGoing);
+  scene.round();
+  CHECK(notes_of(scene) == Texts{"a-0"});
 }
 
 TEST_CASE("drains: a job that got the node before the drain was back keeps it") {
