@@ -114,9 +114,9 @@ std::vector<Obstacle> obstacles_of(const Round& round, const Reserved& reserved,
                                         local_time(other->end))});
   const Seconds least = job.time_min.value_or(job.time_limit.value_or(Seconds{0}));
   if (job.deadline && now + least > *job.deadline)
-    found.push_back({.key = "deadline",
-                     .why = fmt::format("it cannot end before its deadline {}",
-                                        local_time(*job.deadline))});
+    found.push_back(
+        {.key = "deadline",
+         .why = fmt::format("it cannot end before its deadline {}", local_time(*job.deadline))});
   add_partition(round, job, found);
   return found;
 }

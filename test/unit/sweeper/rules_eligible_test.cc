@@ -155,16 +155,23 @@ TEST_CASE("no_longer_eligible: its partition does not start jobs any more") {
   Waiting scene;
   scene.partition().starts_jobs = false;
   CHECK(scene.twice() == kGivenBack);
-  CHECK(scene.comment(7) ==
-        "flex: no VMs: partition p is down or inactive; back in the queue");
+  CHECK(scene.comment(7) == "flex: no VMs: partition p is down or inactive; back in the queue");
 }
 
 TEST_CASE("no_longer_eligible: its partition is closed to its account or QOS while it waits") {
   Waiting scene;
-  SECTION("accounts that may") { scene.partition().allow_accounts = {"chem"}; }
-  SECTION("accounts that may not") { scene.partition().deny_accounts = {"chem", "physics"}; }
-  SECTION("QOS that may") { scene.partition().allow_qos = {"high"}; }
-  SECTION("QOS that may not") { scene.partition().deny_qos = {"NORMAL"}; }
+  SECTION("accounts that may") {
+    scene.partition().allow_accounts = {"chem"};
+  }
+  SECTION("accounts that may not") {
+    scene.partition().deny_accounts = {"chem", "physics"};
+  }
+  SECTION("QOS that may") {
+    scene.partition().allow_qos = {"high"};
+  }
+  SECTION("QOS that may not") {
+    scene.partition().deny_qos = {"NORMAL"};
+  }
   CHECK(scene.twice() == kGivenBack);
 }
 
@@ -179,7 +186,8 @@ TEST_CASE("no_longer_eligible: what slurmctld knew when it gave the job its node
   CHECK(scene.twice() == kGivenBack);
 }
 
-TEST_CASE("no_longer_eligible: a job that gets nodes again in spite of it is not given back again") {
+TEST_CASE(
+    "no_longer_eligible: a job that gets nodes again in spite of it is not given back again") {
   Waiting scene;
   scene.reserve("a-1", 1h, 3h);
   CHECK(scene.twice() == kGivenBack);
@@ -211,12 +219,16 @@ TEST_CASE("no_longer_eligible: a job that cannot be requeued is cancelled") {
 TEST_CASE("no_longer_eligible: not when its VMs are there or are being made") {
   Waiting scene;
   scene.partition().starts_jobs = false;
-  SECTION("being made") { scene.owned().requests[0].state = RequestState::Provisioning; }
+  SECTION("being made") {
+    scene.owned().requests[0].state = RequestState::Provisioning;
+  }
   SECTION("there") {
     scene.owned().requests[0].state = RequestState::Succeeded;
     scene.vms("a-[0-1]");
   }
-  SECTION("at work") { scene.job().is_configuring = false; }
+  SECTION("at work") {
+    scene.job().is_configuring = false;
+  }
   CHECK(scene.round() == Texts{});
   CHECK(scene.round() == Texts{});
 }
@@ -238,8 +250,8 @@ TEST_CASE("no_longer_eligible: static nodes stay, and the budget bounds it") {
   scene.partition().starts_jobs = false;
   SECTION("static nodes") {
     scene.make_static("a-[0-1]");
-    CHECK(scene.twice() == Texts{"no_longer_eligible comment job=7",
-                                 "no_longer_eligible requeue a-[0-1] job=7"});
+    CHECK(scene.twice() ==
+          Texts{"no_longer_eligible comment job=7", "no_longer_eligible requeue a-[0-1] job=7"});
   }
   SECTION("the budget") {
     scene.add(8, "a-2");
