@@ -5,6 +5,7 @@
 
 #include "lib/core/domain.h"
 #include "lib/core/result.h"
+#include "lib/provision/admission.h"
 
 #include <cstdint>
 #include <map>
@@ -73,14 +74,9 @@ struct LeaseEnd {
 /// How far the nodes of a job in a nodeset have come in on_stockout, or a static node.
 struct StockoutState {
   std::size_t step = 0;
-  TimePoint since{};        ///< when this step began
+  TimePoint since{};        ///< when what this step says was asked for
   std::uint64_t round = 0;  ///< the last in which they waited
-};
-
-/// Google's quota of active requests, where it is less than the config says or others use it, too.
-struct RequestQuota {
-  std::size_t limit = 0;   ///< so many of ours there were when it was full; 0: it is not
-  std::size_t probes = 1;  ///< so many more are tried in a round
+  bool is_asked = false;    ///< else nothing of this step has been asked for, and no time counts
 };
 
 /// A job that was told that its VMs end.

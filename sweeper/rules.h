@@ -12,6 +12,7 @@
 #include "sweeper/snapshot.h"
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -33,9 +34,10 @@ class Round {
   const Picture& picture;
   Memory& memory;
   std::vector<Action> actions{};
-  std::vector<Turn> turns{};                            ///< who waits to be asked for
-  std::unordered_map<JobId, std::string> turn_notes{};  ///< for those who wait for their turn
-  std::size_t waiting = 0;                              ///< that a request is not asked for now
+  std::vector<Turn> turns{};                              ///< who waits to be asked for
+  std::unordered_map<JobId, std::string> turn_notes{};    ///< for those who wait for their turn
+  std::size_t waiting = 0;                                ///< that a request is not asked for now
+  std::map<std::string, std::size_t> waiting_nodesets{};  ///< that wait for room in a nodeset
 
   /// From now on the nodes' request is take_turns' matter.
   void enqueue(Turn turn) {
