@@ -10,8 +10,9 @@
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
+#include "lib/provision/node_use.h"
 #include "lib/slurm/hostlist.h"
-#include "resume/turn.h"
+#include "resume/admit.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -91,27 +92,28 @@ Result<Wanted> wanted_by_nodes(const Setup& setup, const PlanCommand& command) {
 }
 
 /// What flex-resume would leave to the sweeper, and what is paused.
-void add_notes(Setup& setup, const FleetView& fleet, PlanStory& story) {
-  const std::size_t active = count_active_requests(fleet);
-  const std::size_t most = setup.config.api.max_active_requests;
+void add_notes(Setup& setup, const std::string& cluster, const FleetView& fleet, PlanStory& story) {
   const auto state_dir = state_dir_of(setup);
-  const std::size_t waiting =
-      state_dir ? load_queue(*state_dir, wall_clock(), setup.config.sweeper.interval) : 0;
-  std::size_t requests = 0;
+  const TimePoint now = wall_clock();
+  const QueueFile queue =
+      state_dir ? load_queue(*state_dir, now, setup.config.sweeper.interval) : QueueFile{};
+  keep_to_max_nodes(
+      setup.config,
+      story.demand,
+      find_room({.config = setup.config, .cluster = cluster, .fleet = fleet, .queue = queue}),
+      now,
+      story.plan);
   std::set<std::string> nodesets;
-  for (const GroupPlan& group : story.plan.groups) {
-    nodesets.insert(group.nodeset);
-    if (group.spec.kind == GroupKind::Queued) requests += group.requests.size();
-  }
-  if (requests > 0 && waiting > 0)
-    story.notes.push_back(fmt::format(
-        "{} wait for their turn already: the sweeper asks, longest waiting first", waiting));
-  else if (active + requests > most)
+  for (const GroupPlan& group : story.plan.groups) nodesets.insert(group.nodeset);
+  const AdmissionLimits limits{.region = setup.config.region,
+                               .most = setup.config.api.max_active_requests,
+                               .active = count_active_requests(fleet),
+                               .waiting = queue.waiting};
+  // It is shown as it would be asked for.
+  ResumePlan copy = story.plan;
+  for (const LeftAsk& ask : admit_plan(setup.config, story.demand, limits, now, copy))
     story.notes.push_back(
-        fmt::format("{} of {} requests are in use (api.max_active_requests): the "
-                    "sweeper asks when there is room",
-                    active,
-                    most));
+        fmt::format("{}: the sweeper asks when there is room, longest waiting first", ask.why));
   const Known known = state_dir ? read_known(*state_dir) : Known{};
   for (const std::string& nodeset : nodesets) {
     const std::string stopped = stopped_text(known.memory, nodeset);
@@ -138,7 +140,7 @@ int run_plan(const PlanCommand& command, const Options& options) {
   const FleetView fleet = fetch_fleet(**cloud, setup->config, *cluster, wanted->nodes);
   PlanStory story{.config = setup->config, .demand = std::move(wanted->demand)};
   story.plan = plan_resume(setup->config, *cluster, story.demand, fleet);
-  add_notes(*setup, fleet, story);
+  add_notes(*setup, *cluster, fleet, story);
   if (command.is_json)
     std::cout << plan_json(story);
   else

@@ -448,21 +448,61 @@ class GroupRun : public std::enable_shared_from_this<GroupRun> {
   const GroupPlan& plan_;
 };
 
-}  // namespace
+/// One request to be cancelled. One that is just being created is tried again a few times, if
+/// `wait` says so.
+class CancelRun : public std::enable_shared_from_this<CancelRun> {
+ public:
+  CancelRun(Cloud& cloud,
+            PlannedCancel cancel,
+            const NameWait& wait,
+            std::vector<CancelOutcome>& outcomes)
+      : cloud_(cloud), cancel_(std::move(cancel)), wait_(wait), outcomes_(outcomes) {}
 
-std::vector<CancelOutcome> cancel_first(Cloud& cloud, ResumePlan& plan) {
-  std::vector<CancelOutcome> outcomes;
-  if (plan.cancels.empty()) return outcomes;
-  for (const PlannedCancel& cancel : plan.cancels) {
-    cloud.cancel_request(
-        cancel.group, cancel.request, [&outcomes, cancel](const Result<Operation>& got) {
-          std::optional<Error> error;
-          if (got && got->error) error = to_error(*got->error);
-          if (!got && got.error().kind != ErrorKind::NotFound) error = got.error();
-          outcomes.push_back({.cancel = cancel, .error = std::move(error)});
+  void start(int tries = 0) {
+    cloud_.cancel_request(
+        cancel_.group,
+        cancel_.request,
+        [self = shared_from_this(), tries](const Result<Operation>& got) {
+          if (!got && got.error().kind == ErrorKind::Precondition && tries < self->wait_.limit)
+            return self->cloud_.after(self->wait_.poll, [self, tries] { self->start(tries + 1); });
+          if (!got && got.error().kind != ErrorKind::NotFound) return self->note(got.error());
+          if (!got) return self->note(std::nullopt);
+          if (got->error) return self->note(to_error(*got->error));
+          if (!self->wait_.settle || got->is_done) return self->note(std::nullopt);
+          self->cloud_.wait_operation(*got, [self](const Result<Done>& done) {
+            self->note(done ? std::nullopt : std::optional<Error>{done.error()});
+          });
         });
   }
+
+ private:
+  void note(std::optional<Error> error) {
+    outcomes_.push_back({.cancel = cancel_, .error = std::move(error)});
+  }
+
+  Cloud& cloud_;
+  PlannedCancel cancel_;
+  NameWait wait_;
+  std::vector<CancelOutcome>& outcomes_;
+};
+
+/// Each with what became of it. Runs the cloud.
+std::vector<CancelOutcome> cancel_all(Cloud& cloud,
+                                      const std::vector<PlannedCancel>& cancels,
+                                      const NameWait& wait) {
+  std::vector<CancelOutcome> outcomes;
+  for (const PlannedCancel& cancel : cancels)
+    std::make_shared<CancelRun>(cloud, cancel, wait, outcomes)->start();
   cloud.run();
+  return outcomes;
+}
+
+}  // namespace
+
+std::vector<CancelOutcome> cancel_first(Cloud& cloud, ResumePlan& plan, bool settle) {
+  if (plan.cancels.empty()) return {};
+  std::vector<CancelOutcome> outcomes =
+      cancel_all(cloud, plan.cancels, {.limit = 0, .settle = settle});
   std::unordered_set<NodeName> blocked;
   for (const CancelOutcome& outcome : outcomes) {
     if (outcome.error) blocked.insert(outcome.cancel.nodes.begin(), outcome.cancel.nodes.end());
@@ -484,6 +524,25 @@ std::vector<CancelOutcome> cancel_first(Cloud& cloud, ResumePlan& plan) {
   }
   std::erase_if(plan.groups, [](const GroupPlan& group) { return group.requests.empty(); });
   return outcomes;
+}
+
+std::vector<CancelOutcome> take_back(Cloud& cloud,
+                                     const std::vector<PlannedCancel>& parts,
+                                     std::vector<RequestOutcome>& outcomes) {
+  if (parts.empty()) return {};
+  constexpr NameWait kWait{.poll = std::chrono::milliseconds{500}, .limit = 20};
+  std::vector<CancelOutcome> done = cancel_all(cloud, parts, kWait);
+  for (const CancelOutcome& cancelled : done) {
+    if (cancelled.error) continue;
+    for (RequestOutcome& outcome : outcomes) {
+      if (outcome.request.spec.group != cancelled.cancel.group ||
+          outcome.request.spec.name != cancelled.cancel.request)
+        continue;
+      outcome.result = RequestResult::Failed;
+      outcome.error = {ErrorKind::Quota, cancelled.cancel.why, "QUOTA_EXCEEDED"};
+    }
+  }
+  return done;
 }
 
 std::vector<RequestOutcome> apply_to_cloud(Cloud& cloud,

@@ -57,8 +57,16 @@ struct CancelOutcome {
 
 /// Gives up what the plan does not need. Requests for the nodes of one that could not be cancelled
 /// are taken out of the plan and refused: the sweeper asks. To be called before apply_to_cloud.
-/// Runs the cloud.
-[[nodiscard]] std::vector<CancelOutcome> cancel_first(Cloud& cloud, ResumePlan& plan);
+/// `settle`: waits until they are cancelled, so that their slots are free. Runs the cloud.
+[[nodiscard]] std::vector<CancelOutcome> cancel_first(Cloud& cloud,
+                                                      ResumePlan& plan,
+                                                      bool settle = false);
+
+/// Cancels requests that were just taken (find_parts): a part of a job is not bought. What is
+/// cancelled becomes a failed outcome that waits for its turn. Runs the cloud.
+[[nodiscard]] std::vector<CancelOutcome> take_back(Cloud& cloud,
+                                                   const std::vector<PlannedCancel>& parts,
+                                                   std::vector<RequestOutcome>& outcomes);
 
 /// Creates what is missing and asks. One request's failure never stops another. Runs the cloud;
 /// does not wait for VMs.

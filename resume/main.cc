@@ -11,15 +11,17 @@
 #include "lib/fleet/queue.h"
 #include "lib/fleet/session.h"
 #include "lib/fleet/view.h"
+#include "lib/provision/asked_nodes.h"
+#include "lib/provision/node_use.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/node_state.h"
+#include "resume/admit.h"
 #include "resume/apply.h"
 #include "resume/demand.h"
 #include "resume/events.h"
 #include "resume/next_step.h"
 #include "resume/plan.h"
 #include "resume/request.h"
-#include "resume/turn.h"
 #include "resume/wanted.h"
 
 #include <fmt/format.h>
@@ -31,6 +33,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -84,10 +87,10 @@ Result<std::vector<Job>> load_jobs_for(Scheduler& scheduler,
   return scheduler.load_all_jobs();
 }
 
-/// How many wait for their turn, as the sweeper says.
-std::size_t count_waiting(Session& session) {
+/// Who waits for their turn, as the sweeper says.
+QueueFile find_waiting(Session& session) {
   auto state_dir = find_state_dir(session.config, *session.scheduler);
-  if (!state_dir) return 0;
+  if (!state_dir) return {};
   session.state_dir = std::move(*state_dir);
   return load_queue(session.state_dir, SystemClock{}.now(), session.config.sweeper.interval);
 }
@@ -118,26 +121,82 @@ struct Teller {
   }
 };
 
-/// Past those who wait, or beyond what the region takes, nothing is asked for: the sweeper does so
-/// when the turn has come.
-void leave_to_sweeper(const FleetView& fleet,
-                      std::size_t waiting,
-                      const Demand& demand,
-                      ResumePlan& plan,
-                      const Teller& teller) {
-  const std::size_t active = count_active_requests(fleet);
-  const std::size_t most = teller.session.config.api.max_active_requests;
-  const std::size_t room = waiting > 0 || active >= most ? 0 : most - active;
-  const std::vector<NodeName> left = leave_beyond(plan, room);
-  if (left.empty()) return;
-  const std::string why = waiting > 0 ? fmt::format("{} wait for their turn already", waiting)
-                                      : fmt::format("{} of {} requests are in use", active, most);
-  teller.log.info("left_to_sweeper",
-                  {{"nodes", fold_hostlist(left)},
-                   {"n", left.size()},
-                   {"why", why},
-                   {"then", "the sweeper asks, longest waiting first"}});
-  teller.tell(left_events(Teller::now(), demand, left, why));
+/// What this run knows before it asks.
+struct Look {
+  TimePoint began{};
+  const FleetView& fleet;
+  const QueueFile& queue;
+  const Demand& demand;
+};
+
+void tell_left(const std::vector<LeftAsk>& left, const Demand& demand, const Teller& teller) {
+  std::size_t lines = 0;
+  for (const LeftAsk& ask : left) {
+    teller.tell(left_events(Teller::now(), demand, ask.nodes, ask.why));
+    if (++lines > kMostLines) continue;
+    teller.log.info("left_to_sweeper",
+                    {{"job", ask.job},
+                     {"nodes", fold_hostlist(ask.nodes)},
+                     {"n", ask.nodes.size()},
+                     {"why", ask.why},
+                     {"then", "the sweeper asks, longest waiting first"}});
+  }
+  if (lines > kMostLines) teller.log.info("and_more", {{"n", lines - kMostLines}});
+}
+
+/// Past those who wait, or beyond what the region and the nodesets have room for, nothing is asked
+/// for: the sweeper does so when the turn has come.
+std::vector<LeftAsk> admit(const Look& look,
+                           std::set<NodeName> asked,
+                           const Teller& teller,
+                           ResumePlan& plan) {
+  const Session& session = teller.session;
+  const std::size_t active = count_active_requests(look.fleet);
+  const AdmissionLimits limits{.region = session.config.region,
+                               .most = session.config.api.max_active_requests,
+                               .active = active - std::min(active, plan.cancels.size()),
+                               .waiting = look.queue.waiting,
+                               .nodesets = find_room({.config = session.config,
+                                                      .cluster = session.cluster,
+                                                      .fleet = look.fleet,
+                                                      .asked = std::move(asked),
+                                                      .queue = look.queue})};
+  return admit_plan(session.config, look.demand, limits, SystemClock{}.now(), plan);
+}
+
+/// The same where nodes count for max_nodes: no other program asks for more of them meanwhile.
+/// True if something was written down that has to be settled.
+bool admit_and_reserve(const Look& look, AskedFile& file, const Teller& teller, ResumePlan& plan) {
+  const Config& config = teller.session.config;
+  if (limited_nodes(config, plan).empty()) {
+    tell_left(admit(look, {}, teller, plan), look.demand, teller);
+    return false;
+  }
+  const TimePoint now = SystemClock{}.now();
+  std::vector<LeftAsk> left;
+  const ResumePlan whole = plan;
+  const auto reserved = file.reserve(now, [&](const AskedNodes& asked) {
+    left = admit(look, find_unseen(asked, look.began, now), teller, plan);
+    return limited_nodes(config, plan);
+  });
+  if (!reserved) {
+    const std::string why = fmt::format("max_nodes cannot be kept without the state directory: {}",
+                                        reserved.error().what);
+    plan = whole;
+    tell_left(leave_limited(config, look.demand, why, plan), look.demand, teller);
+    left = admit(look, {}, teller, plan);
+  }
+  tell_left(left, look.demand, teller);
+  return reserved && !limited_nodes(config, plan).empty();
+}
+
+/// What the others need not count any more, or have to count for a while.
+void settle(AskedFile& file, const std::vector<RequestOutcome>& outcomes, const Teller& teller) {
+  const auto settled = file.settle(SystemClock{}.now(), answers_of(outcomes));
+  if (settled) return;
+  teller.log.warning("asked_not_settled",
+                     {{"why", settled.error().what},
+                      {"then", "the nodes count for max_nodes for a quarter of an hour"}});
 }
 
 /// Powering down takes a pause's drain away for a moment, in which a job may get the node.
@@ -146,7 +205,7 @@ void leave_paused(const Demand& demand, ResumePlan& plan, const Teller& teller) 
   const auto pauses = load_pauses(teller.session.state_dir);
   if (!pauses) return;
   for (const auto& [nodeset, pause] : *pauses) {
-    const std::vector<NodeName> left = leave_nodeset(plan, nodeset);
+    const std::vector<NodeName> left = leave_nodeset(demand, nodeset, plan);
     if (left.empty()) continue;
     const std::string why = fmt::format("nodeset {} is {}", nodeset, pause.why());
     teller.log.info("left_to_sweeper",
@@ -320,10 +379,9 @@ bool complete(Session& session,
   return true;
 }
 
-/// What was asked for on behalf of jobs that are gone, or for a part of a job only.
-void give_up_wrong(ResumePlan& plan, const Teller& teller) {
+void tell_cancelled(const std::vector<CancelOutcome>& outcomes, const Teller& teller) {
   std::vector<Event> events;
-  for (const CancelOutcome& outcome : cancel_first(*teller.session.cloud, plan)) {
+  for (const CancelOutcome& outcome : outcomes) {
     events.push_back(event_of(Teller::now(), outcome));
     const std::initializer_list<Field> fields = {
         {"job", outcome.cancel.job},
@@ -340,13 +398,26 @@ void give_up_wrong(ResumePlan& plan, const Teller& teller) {
   teller.tell(events);
 }
 
+/// Asks for what is admitted. Of a job for which there was not room for all no part is kept.
+std::vector<RequestOutcome> ask(const Look& look,
+                                const StillWanted& is_wanted,
+                                const Teller& teller,
+                                ResumePlan& plan) {
+  Cloud& cloud = *teller.session.cloud;
+  AskedFile file{teller.session.state_dir, "flex-resume"};
+  const bool is_reserved = admit_and_reserve(look, file, teller, plan);
+  std::vector<RequestOutcome> outcomes = apply_to_cloud(cloud, plan, NameWait{}, is_wanted);
+  tell_cancelled(take_back(cloud, find_parts(look.demand, outcomes), outcomes), teller);
+  if (is_reserved) settle(file, outcomes, teller);
+  return outcomes;
+}
+
 /// What a zone can never serve is asked for as on_stockout says, step by step.
-void ask_elsewhere(const FleetView& fleet,
-                   std::size_t waiting,
-                   const Demand& demand,
+void ask_elsewhere(const Look& look,
+                   const StillWanted& is_wanted,
+                   const Teller& teller,
                    ResumePlan& plan,
-                   std::vector<RequestOutcome>& outcomes,
-                   const Teller& teller) {
+                   std::vector<RequestOutcome>& outcomes) {
   const Session& session = teller.session;
   std::vector<RequestOutcome> hopeless = take_hopeless(session.config, outcomes, 1);
   for (std::size_t step = 1; !hopeless.empty(); ++step) {
@@ -361,10 +432,14 @@ void ask_elsewhere(const FleetView& fleet,
                           {"then", fmt::format("on_stockout, entry {}", step)}});
     }
     teller.tell(hopeless, {});
-    const Demand part = part_of(demand, hopeless);
-    ResumePlan next = plan_resume(session.config, session.cluster, part, fleet, {.step = step});
-    leave_to_sweeper(fleet, waiting, part, next, teller);
-    std::vector<RequestOutcome> tried = apply_to_cloud(*session.cloud, next);
+    const Demand part = part_of(look.demand, hopeless);
+    ResumePlan next =
+        plan_resume(session.config, session.cluster, part, look.fleet, {.step = step});
+    std::vector<RequestOutcome> tried =
+        ask({.began = look.began, .fleet = look.fleet, .queue = look.queue, .demand = part},
+            is_wanted,
+            teller,
+            next);
     hopeless = take_hopeless(session.config, tried, step + 1);
     std::move(tried.begin(), tried.end(), std::back_inserter(outcomes));
     std::move(next.refusals.begin(), next.refusals.end(), std::back_inserter(plan.refusals));
@@ -406,10 +481,11 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   const std::optional<ResumeRequest> request = parse_file(file, log, ok);
 
   // slurmctld and Compute Engine are asked at the same time: neither answer depends on the other.
-  std::size_t waiting = 0;
+  QueueFile queue;
+  const TimePoint began = SystemClock{}.now();
   const auto jobs_coming = std::async(std::launch::async, [&] {
                              auto loaded = load_jobs_for(*session->scheduler, request, *nodes);
-                             if (loaded) waiting = count_waiting(*session);
+                             if (loaded) queue = find_waiting(*session);
                              return loaded;
                            }).share();
   const std::vector<NodeName> looked_at = nodes_to_look_at(*nodes, request);
@@ -439,17 +515,16 @@ int resume(const Options& options, const ResumeFile& file, const Log& log) {
   look_for_loose(*session, fleet);
   if (jobs) ok = complete(*session, *jobs, looked_at, fleet, demand) && ok;
   ResumePlan plan = plan_resume(session->config, session->cluster, demand, fleet);
-  give_up_wrong(plan, teller);
-  log_plan(log, demand, plan);
+  tell_cancelled(cancel_first(*session->cloud, plan), teller);
   leave_paused(demand, plan, teller);
-  leave_to_sweeper(fleet, waiting, demand, plan, teller);
   WantedNow wanted{*session->scheduler, plan};
   StillWanted is_wanted = [&](const PlannedRequest& one) { return wanted(one); };
   if (!jobs) is_wanted = nullptr;
-  std::vector<RequestOutcome> outcomes =
-      apply_to_cloud(*session->cloud, plan, NameWait{}, is_wanted);
-  ask_elsewhere(fleet, waiting, demand, plan, outcomes, teller);
+  const Look seen{.began = began, .fleet = fleet, .queue = queue, .demand = demand};
+  std::vector<RequestOutcome> outcomes = ask(seen, is_wanted, teller, plan);
+  ask_elsewhere(seen, is_wanted, teller, plan, outcomes);
   spare_asked(outcomes, plan.refusals);
+  log_plan(log, demand, plan);
   log_outcomes(log, outcomes);
   teller.tell(outcomes, plan.refusals);
   if (jobs) ok = give_back({demand, plan, outcomes}, teller) && ok;

@@ -11,8 +11,8 @@
 
 namespace flex {
 
-/// Takes those outcomes out that failed because their zone can never serve them, if nothing else was
-/// asked for their nodes and on_stockout has another entry: `step` is that of the next try.
+/// Takes those outcomes out that failed because their zone can never serve them, if nothing else
+/// was asked for their nodes and on_stockout has another entry: `step` is that of the next try.
 [[nodiscard]] std::vector<RequestOutcome> take_hopeless(const Config& config,
                                                         std::vector<RequestOutcome>& outcomes,
                                                         std::size_t step);

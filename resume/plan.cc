@@ -31,7 +31,6 @@ struct Holdings {
   };
 
   std::unordered_map<NodeName, std::vector<Entry>> entries{};
-  std::unordered_set<NodeName> used{};  ///< count for max_nodes
 };
 
 void add_requests_to(Holdings& holdings, const GroupView& group) {
@@ -39,7 +38,6 @@ void add_requests_to(Holdings& holdings, const GroupView& group) {
     auto& nodes = request.state == RequestState::Succeeded ? holdings.served : holdings.requested;
     if (request.is_active() || request.state == RequestState::Succeeded)
       nodes.insert(request.nodes.begin(), request.nodes.end());
-    if (request.is_active()) holdings.used.insert(request.nodes.begin(), request.nodes.end());
   }
 }
 
@@ -50,13 +48,9 @@ Holdings holdings_of(const NodesetView& view,
   for (const auto& [name, group] : view.groups) {
     if (!group.group || !is_owned(group.group->description, cluster, nodeset)) continue;
     add_requests_to(holdings, group);
-    // What is in a group that was not looked into has no names here, but it counts.
-    for (std::int64_t i = 0; !group.is_read && i < group.group->target_size; ++i)
-      holdings.used.insert({fmt::format("{} {}", name, i)});
     const bool waits_alone = group.group->kind != GroupKind::Queued;
     for (const Instance& instance : group.instances) {
       holdings.entries[instance.name].push_back({.instance = &instance, .group = &name});
-      if (!instance.is_dead()) holdings.used.insert(instance.name);
       if (waits_alone && instance.is_queued()) holdings.requested.insert(instance.name);
     }
   }
@@ -228,8 +222,6 @@ class Planner {
     if (auto error = give_up_wrong(ask, freed)) return refuse(std::move(ask), *std::move(error));
     ask.nodes = without_backed(holdings_[ask.nodeset], std::move(ask.nodes), freed);
     if (ask.nodes.empty()) return;
-    if (auto error = why_too_many(ask)) return refuse(std::move(ask), *std::move(error));
-    holdings_[ask.nodeset].used.insert(ask.nodes.begin(), ask.nodes.end());
     bool is_told = false;
     for (const Route& route : open_routes(ask, nodeset)) {
       const RunDuration duration = run_duration(nodeset, ask.job, route.mode);
@@ -320,29 +312,6 @@ class Planner {
   void refuse(Ask ask, Error error) {
     plan_.refusals.push_back(
         {.job = ask.id(), .nodes = std::move(ask.nodes), .error = std::move(error)});
-  }
-
-  /// max_nodes: what does not fit now waits its turn; what never fits is no use waiting for.
-  [[nodiscard]] std::optional<Error> why_too_many(const Ask& ask) const {
-    const NodesetConfig& nodeset = config_.nodesets[ask.nodeset];
-    if (nodeset.max_nodes == 0) return std::nullopt;
-    // Those that it has already are its own as well.
-    const std::size_t whole = std::max(ask.nodes.size(), positions_of(ask).size());
-    if (ask.job != nullptr && whole > nodeset.max_nodes)
-      return Error{ErrorKind::Invalid,
-                   fmt::format("{} nodes are wanted of nodeset {}, whose max_nodes is {}",
-                               whole,
-                               nodeset.name,
-                               nodeset.max_nodes),
-                   "MAX_NODES"};
-    const auto& used = holdings_.at(ask.nodeset).used;
-    const auto more = std::count_if(ask.nodes.begin(), ask.nodes.end(), [&](const NodeName& node) {
-      return !used.contains(node);
-    });
-    if (used.size() + static_cast<std::size_t>(more) <= nodeset.max_nodes) return std::nullopt;
-    return Error{ErrorKind::Quota,
-                 fmt::format("nodeset {} is at its max_nodes {}", nodeset.name, nodeset.max_nodes),
-                 "MAX_NODES"};
   }
 
   /// The how-manieth of the job's nodes in the nodeset each is, those that have their VM among

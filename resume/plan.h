@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Demand + what Compute Engine has + config → what to ask for (pure). The sweeper plans with the
-// same function, so a node looks the same whoever asked for it.
+// same function, so a node looks the same whoever asked for it. How much of it may be asked for now
+// is decided by the admission (lib/provision/admission.h).
 #pragma once
 
 #include "lib/config/config.h"

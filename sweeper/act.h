@@ -7,6 +7,7 @@
 #include "lib/core/log.h"
 #include "lib/fleet/history.h"
 #include "lib/gce/cloud.h"
+#include "lib/provision/asked_nodes.h"
 #include "lib/slurm/scheduler.h"
 #include "resume/apply.h"
 #include "sweeper/action.h"
@@ -41,6 +42,8 @@ struct Actor {
   Asked asked{};
   /// Their request could not be cancelled because it is just being served.
   std::unordered_set<NodeName> served{};
+  /// Where what counts for max_nodes is written down before it is asked for; null: nowhere.
+  AskedFile* asked_file = nullptr;
   /// Takes what was done, soon after it has been done, for the history; may be empty.
   std::function<void(std::vector<Event>)> tell{};
 };

@@ -6,7 +6,9 @@
 #include "lib/fleet/groups.h"
 #include "lib/fleet/queue.h"
 #include "lib/gce/errors.h"
+#include "lib/provision/node_use.h"
 #include "lib/slurm/hostlist.h"
+#include "resume/admit.h"
 #include "resume/events.h"
 #include "sweeper/act.h"
 #include "sweeper/queue.h"
@@ -16,7 +18,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <system_error>
@@ -56,18 +60,25 @@ class CloudActor {
   void run() {
     Asked& asked = actor_.asked;
     for (const AskForNodes* ask : asks_) merge(asked.plan, asked.demand, *ask);
-    asked.outcomes = apply_to_cloud(actor_.cloud, asked.plan, kWait);
+    const bool is_reserved = reserve(asked);
     asked_before_ = find_asked();
+    TurnsTaken turns{.active = count_active_requests(actor_.shot), .now = actor_.shot.now};
+    turns.active -= std::min(turns.active, cancel_replaced(asked.plan));
+    asked.outcomes = apply_to_cloud(actor_.cloud, asked.plan, kWait);
+    // VMs that are asked for directly take no place in the queue.
+    turns.taken = static_cast<std::size_t>(std::count_if(
+        asked.outcomes.begin(), asked.outcomes.end(), [](const RequestOutcome& outcome) {
+          return outcome.result == RequestResult::Requested && !outcome.request.spec.name.empty();
+        }));
+    note_cancelled(
+        take_back(actor_.cloud, find_parts(asked.demand, asked.outcomes), asked.outcomes));
+    if (is_reserved) settle(asked.outcomes);
     for (RequestOutcome& outcome : asked.outcomes) count_attempt(outcome);
     for (RequestOutcome& outcome : asked.outcomes) heed_zone(outcome);
     spare_asked(asked.outcomes, asked.plan.refusals, asked_before_);
-    TurnsTaken turns{.active = count_active_requests(actor_.shot)};
     for (const RequestOutcome& outcome : asked.outcomes) {
       report_.events.push_back(event_of(like(outcome.request.spec.nodes), outcome));
       note(outcome);
-      // VMs that are asked for directly take no place in the queue.
-      const bool is_request = !outcome.request.spec.name.empty();
-      if (outcome.result == RequestResult::Requested && is_request) ++turns.taken;
     }
     for (const Refusal& refusal : asked.plan.refusals) {
       report_.events.push_back(event_of(like(refusal.nodes), refusal));
@@ -78,6 +89,93 @@ class CloudActor {
   }
 
  private:
+  /// Writes down what counts for max_nodes. Others may have asked for nodes since the look: what
+  /// does not fit beside them waits. True if there is something to be settled.
+  bool reserve(Asked& asked) {
+    const Config& config = actor_.config;
+    if (actor_.asked_file == nullptr || limited_nodes(config, asked.plan).empty()) return false;
+    ResumePlan plan = asked.plan;
+    const auto reserved = actor_.asked_file->reserve(wall_clock(), [&](const AskedNodes& others) {
+      keep_to_max_nodes(config, asked.demand, find_room(others), actor_.shot.now, plan);
+      return limited_nodes(config, plan);
+    });
+    if (!reserved) {
+      plan = asked.plan;
+      for (LeftAsk& ask : leave_limited(config, asked.demand, reserved.error().what, plan))
+        plan.refusals.push_back({.job = ask.job,
+                                 .nodes = std::move(ask.nodes),
+                                 .error = {ErrorKind::Quota, std::move(ask.why), "MAX_NODES"}});
+    }
+    asked.plan = std::move(plan);
+    keep_unreplaced(asked.plan);
+    return reserved && !limited_nodes(config, asked.plan).empty();
+  }
+
+  /// A request stays if what was to take its place is not asked for.
+  static void keep_unreplaced(ResumePlan& plan) {
+    std::unordered_set<NodeName> asked;
+    for (const GroupPlan& group : plan.groups) {
+      for (const PlannedRequest& request : group.requests)
+        asked.insert(request.spec.nodes.begin(), request.spec.nodes.end());
+    }
+    std::erase_if(plan.cancels, [&](const PlannedCancel& cancel) {
+      return !asked.contains(cancel.nodes.front());
+    });
+  }
+
+  static TimePoint wall_clock() {
+    return std::chrono::floor<Seconds>(std::chrono::system_clock::now());
+  }
+
+  [[nodiscard]] std::map<std::size_t, NodesetRoom> find_room(const AskedNodes& others) const {
+    std::vector<std::size_t> nodesets;
+    for (std::size_t i = 0; i < actor_.config.nodesets.size(); ++i) {
+      if (actor_.config.nodesets[i].max_nodes != 0) nodesets.push_back(i);
+    }
+    return flex::find_room({.config = actor_.config,
+                            .cluster = actor_.shot.cluster,
+                            .fleet = fleet_of(actor_.config, actor_.shot, nodesets),
+                            .asked = find_unseen(others, actor_.shot.now, wall_clock())});
+  }
+
+  void settle(const std::vector<RequestOutcome>& outcomes) {
+    const auto settled = actor_.asked_file->settle(wall_clock(), answers_of(outcomes));
+    if (settled) return;
+    actor_.log.warning("asked_not_settled",
+                       {{"why", settled.error().what},
+                        {"then", "the nodes count for max_nodes for a quarter of an hour"}});
+  }
+
+  /// Requests whose slots are needed for those that take their place; how many are free now.
+  std::size_t cancel_replaced(ResumePlan& plan) {
+    const std::vector<CancelOutcome> outcomes = cancel_first(actor_.cloud, plan, true);
+    note_cancelled(outcomes);
+    std::size_t cancelled = 0;
+    for (const CancelOutcome& outcome : outcomes) {
+      if (outcome.error) continue;
+      ++cancelled;
+      for (const NodeName& node : outcome.cancel.nodes) asked_before_.erase(node);
+    }
+    return cancelled;
+  }
+
+  void note_cancelled(const std::vector<CancelOutcome>& outcomes) {
+    for (const CancelOutcome& outcome : outcomes) {
+      report_.events.push_back(event_of(like(outcome.cancel.nodes), outcome));
+      const std::initializer_list<Field> fields = {
+          {"job", outcome.cancel.job},
+          {"nodes", fold_hostlist(outcome.cancel.nodes)},
+          {"n", outcome.cancel.nodes.size()},
+          {"group", outcome.cancel.group},
+          {"request", outcome.cancel.request},
+          {"why", outcome.error ? outcome.error->what : outcome.cancel.why}};
+      if (outcome.error)
+        actor_.log.warning("cancel_failed", fields);
+      else
+        actor_.log.info("cancelled", fields);
+    }
+  }
+
   /// The rule and the reason that these nodes were asked for.
   [[nodiscard]] Event like(const std::vector<NodeName>& nodes) const {
     const auto asker = askers_.find(nodes.front());
@@ -182,6 +280,7 @@ class CloudActor {
     const auto append = [](auto& all, const auto& more) {
       all.insert(all.end(), more.begin(), more.end());
     };
+    append(plan.cancels, ask.plan.cancels);
     append(plan.refusals, ask.plan.refusals);
     append(demand.jobs, ask.demand.jobs);
     append(demand.jobless, ask.demand.jobless);
@@ -305,11 +404,14 @@ class CloudActor {
   }
 
   void note(const Refusal& refusal) {
-    const bool is_turn = is_active_requests_quota(refusal.error);
+    // Of a request that is just being served nothing is wrong.
+    const bool is_turn = waits_for_turn(refusal.error) || refusal.error.code == "OTHER_REQUEST";
     note_asker(refusal.nodes, is_turn ? "again" : "failed", refusal.error);
     if (is_turn) {
-      ++full_;
-      if (!asked_before_.contains(refusal.nodes.front())) ++report_.waiting;
+      if (is_active_requests_quota(refusal.error)) {
+        ++full_;
+        if (!asked_before_.contains(refusal.nodes.front())) ++report_.waiting;
+      }
       return actor_.log.info("waits_for_turn",
                              {{"job", refusal.job},
                               {"nodes", fold_hostlist(refusal.nodes)},

@@ -143,6 +143,7 @@ Decision decide_on(const Config& config,
   memory.longest_gap = std::max(kShortest, 4 * config.sweeper.interval);
   if (shot.now - memory.last_round > memory.longest_gap) memory.last_round = {};
   ++memory.round;
+  forget_old(memory.requests, shot.now);
   const Memory before = &shot == &whole ? Memory{} : memory;
   forget_others(memory, picture);
   Round round{config, shot, picture, memory};
@@ -160,7 +161,8 @@ Decision decide_on(const Config& config,
   memory.last_round = shot.now;
   return {.actions = std::move(round.actions),
           .postponed = round.postponed(),
-          .waiting = round.waiting};
+          .waiting = round.waiting,
+          .waiting_nodesets = std::move(round.waiting_nodesets)};
 }
 
 }  // namespace
@@ -180,7 +182,7 @@ Decision decide_blindly(const Config& config, const Snapshot& shot, Memory& memo
   Round round{config, shot, picture, memory};
   keep_drains(round);
   keep_waiting_blindly(round);
-  return {.actions = std::move(round.actions), .postponed = 0, .waiting = 0};
+  return {.actions = std::move(round.actions)};
 }
 
 }  // namespace flex

@@ -7,6 +7,9 @@
 #include "sweeper/memory.h"
 #include "sweeper/snapshot.h"
 
+#include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace flex {
@@ -15,6 +18,7 @@ struct Decision {
   std::vector<Action> actions{};
   std::size_t postponed = 0;  ///< deletions that the budget puts off
   std::size_t waiting = 0;    ///< for room for their request in the region
+  std::map<std::string, std::size_t> waiting_nodesets{};  ///< for room in a nodeset, by name
 };
 
 /// All rules in their order. `memory` is brought up to the snapshot's time. Nothing is decided

@@ -75,7 +75,8 @@ Loop::Loop(LoopParts parts, LoopOptions options, const Log& log)
       options_(std::move(options)),
       log_(log),
       http_(log),
-      historian_(options_.state_dir, log) {
+      historian_(options_.state_dir, log),
+      asked_file_(options_.state_dir, "flex-sweeper") {
   shot_.cluster = parts_.cluster;
   status_.started = wall_clock();
   status_.is_blind = true;
@@ -121,7 +122,7 @@ int Loop::run() {
   status_.state = "stopped";
   publish();
   // Nobody looks after the queue any more.
-  if (options_.rounds == 0) publish_queue(0);
+  if (options_.rounds == 0) publish_queue({});
   log_.info("sweeper_stopped",
             {{"rounds", status_.last_round.number}, {"peak_kib", peak_memory_kib()}});
   return options_.rounds == 0 || ok ? kExitOk : kExitFailed;
@@ -161,13 +162,14 @@ bool Loop::round() {
     finish();
     return true;
   }
+  read_asked();
   const Decision decision = decide_freshly();
   report.postponed = decision.postponed;
   const ActReport acted = carry_out(decision.actions);
   if (!shot_.unseen.empty()) keep_jobs_waiting();
   look_for_remains();
   waiting_ = decision.waiting + acted.waiting;
-  publish_queue(waiting_);
+  publish_queue({.waiting = waiting_, .nodesets = decision.waiting_nodesets});
   status_.last_complete = shot_.now;
   last_good_ = wall_clock();
   finish();
@@ -194,6 +196,7 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
               .should_stop = [this] { return should_stop(); },
               .asked = {},
               .served = {},
+              .asked_file = options_.state_dir.empty() ? nullptr : &asked_file_,
               .tell =
                   [this](std::vector<Event> events) {
                     // Not from the history: a disk that is full is no reason to count less.
@@ -348,6 +351,14 @@ void Loop::read_pauses() {
                {{"why", pauses.error().what}, {"then", "what was paused stays paused"}});
 }
 
+/// What others ask for at this time. What cannot be read is noticed before anything is asked for.
+void Loop::read_asked() {
+  shot_.asked.clear();
+  if (options_.state_dir.empty()) return;
+  const auto asked = asked_file_.load();
+  if (asked) shot_.asked = find_unseen(*asked, shot_.now, wall_clock());
+}
+
 void Loop::save() {
   std::string text = to_text(memory_);
   if (lock_ && text != saved_memory_) {
@@ -377,10 +388,10 @@ void Loop::publish() {
   if (!done) log_.warning("status_not_written", {{"why", done.error().what}});
 }
 
-void Loop::publish_queue(std::size_t waiting) {
+void Loop::publish_queue(QueueFile queue) {
   if (!lock_) return;
-  const auto done =
-      write_queue_file(options_.state_dir, {.waiting = waiting, .written = wall_clock()});
+  queue.written = wall_clock();
+  const auto done = write_queue_file(options_.state_dir, queue);
   if (!done) log_.warning("queue_not_written", {{"why", done.error().what}});
   if (memory_.loose == published_loose_) return;
   const auto told = write_loose_file(options_.state_dir, memory_.loose);

@@ -6,7 +6,9 @@
 #include "lib/core/log.h"
 #include "lib/core/state_file.h"
 #include "lib/fleet/history.h"
+#include "lib/fleet/queue.h"
 #include "lib/gce/cloud.h"
+#include "lib/provision/asked_nodes.h"
 #include "lib/slurm/scheduler.h"
 #include "sweeper/act.h"
 #include "sweeper/decide.h"
@@ -86,7 +88,8 @@ class Loop {
   void read_news();
   void recall_actions();
   void watch_calls();
-  void publish_queue(std::size_t waiting);
+  void publish_queue(QueueFile queue);
+  void read_asked();
   Progress first_progress();
   ActReport carry_out(const std::vector<Action>& actions);
   void keep_jobs_waiting();
@@ -128,6 +131,7 @@ class Loop {
   TimePoint last_good_{};  ///< the last round that was complete, or passive
   std::string saved_memory_{};
   Historian historian_;
+  AskedFile asked_file_;
   std::optional<FileLock> lock_{};
   bool has_read_pauses_ = false;
   std::optional<std::set<std::string>> published_loose_{};  ///< none: not yet

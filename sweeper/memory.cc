@@ -168,7 +168,9 @@ Memory from_json(const Json& json) {
   for (const auto& [waiter, value] : json.at("stockouts").items())
     memory.stockouts[waiter] = {.step = value.at(0).get<std::size_t>(),
                                 .since = to_time(value.at(1)),
-                                .round = value.at(2).get<std::uint64_t>()};
+                                .round = value.at(2).get<std::uint64_t>(),
+                                // Older versions did not write it.
+                                .is_asked = value.size() < 4 || value.at(3).get<bool>()};
   // Written since ways can be shut.
   const Json shut = json.value("shut", Json::object());
   for (const auto& [waiter, value] : shut.items()) {
@@ -184,7 +186,8 @@ Memory from_json(const Json& json) {
   // Written since the queue is kept.
   if (const auto quota = json.find("requests"); quota != json.end())
     memory.requests = {.limit = quota->at(0).get<std::size_t>(),
-                       .probes = quota->at(1).get<std::size_t>()};
+                       .probes = quota->at(1).get<std::size_t>(),
+                       .learned = quota->size() < 3 ? TimePoint{} : to_time(quota->at(2))};
   for (const Json& note : json.at("notes"))
     memory.notes[note.at(0).get<JobId>()] = to_time(note.at(1));
   read_leases(json, memory);
@@ -234,7 +237,8 @@ std::string to_text(const Memory& memory) {
             {"boot_failures", Json::object()},
             {"stopped", Json::object()},
             {"stockouts", Json::object()},
-            {"requests", {memory.requests.limit, memory.requests.probes}},
+            {"requests",
+             {memory.requests.limit, memory.requests.probes, to_number(memory.requests.learned)}},
             {"notes", Json::array()}};
   for (const auto& [key, sighting] : memory.sightings)
     json["sightings"][key] = {
@@ -255,7 +259,7 @@ std::string to_text(const Memory& memory) {
                             {"paused", stopped.is_paused}};
   }
   for (const auto& [waiter, state] : memory.stockouts)
-    json["stockouts"][waiter] = {state.step, to_number(state.since), state.round};
+    json["stockouts"][waiter] = {state.step, to_number(state.since), state.round, state.is_asked};
   json["shut"] = Json::object();
   for (const auto& [waiter, shut] : memory.shut) {
     Json ways = Json::object();

@@ -5,6 +5,7 @@
 
 #include "lib/core/domain.h"
 #include "lib/core/result.h"
+#include "lib/provision/admission.h"
 
 #include <cstdint>
 #include <map>
@@ -75,8 +76,9 @@ struct LeaseEnd {
 /// How far the nodes of a job in a nodeset have come in on_stockout, or a static node.
 struct StockoutState {
   std::size_t step = 0;
-  TimePoint since{};         ///< when this step began
+  TimePoint since{};         ///< when what this step says was asked for
   std::uint64_t round = 0;   ///< the last in which they waited
+  bool is_asked = false;     ///< else nothing of this step has been asked for, and no time counts
   bool is_hopeless = false;  ///< the zones of the one before can never serve it
 };
 
@@ -94,12 +96,6 @@ struct ShutWay {
 struct ShutWays {
   std::uint32_t restart_count = 0;  ///< in which of the job's lives
   std::map<MigName, ShutWay> ways{};
-};
-
-/// Google's quota of active requests, where it is less than the config says or others use it, too.
-struct RequestQuota {
-  std::size_t limit = 0;   ///< so many of ours there were when it was full; 0: it is not
-  std::size_t probes = 1;  ///< so many more are tried in a round
 };
 
 /// A job that was told that its VMs end.
@@ -150,7 +146,7 @@ struct Memory {
   std::map<JobId, TimePoint> notes{};  ///< when a job's comment was last written
   std::map<JobId, Warned> warned{};
   std::map<JobId, Eligibility> eligibility{};  ///< of jobs that waited for VMs
-  ByNode<std::string> worked{};  ///< the VM (its id) on which it has had a job
+  ByNode<std::string> worked{};                ///< the VM (its id) on which it has had a job
   std::map<NodeName, Repairs> repairs{};
   std::set<std::string> loose{};  ///< nodesets that had VMs in no group
   bool has_policies = false;      ///< there were some of ours

@@ -2,13 +2,19 @@
 #include "sweeper/queue.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace flex {
 
+PendingAsk to_ask(const Turn& turn) {
+  return {.job = turn.job,
+          .first = turn.nodes.front(),
+          .since = turn.since,
+          .is_ready = turn.is_ready,
+          .is_extra = turn.is_extra};
+}
+
 bool is_before(const Turn& left, const Turn& right) {
-  return std::tie(left.is_extra, left.since, left.job, left.nodes.front()) <
-         std::tie(right.is_extra, right.since, right.job, right.nodes.front());
+  return is_before(to_ask(left), to_ask(right));
 }
 
 std::size_t count_active_requests(const Snapshot& shot) {
@@ -20,28 +26,6 @@ std::size_t count_active_requests(const Snapshot& shot) {
         }));
   }
   return active;
-}
-
-std::size_t room_for_requests(std::size_t most, const RequestQuota& quota, std::size_t active) {
-  const std::size_t allowed = most > active ? most - active : 0;
-  if (quota.limit == 0) return allowed;
-  const std::size_t freed = quota.limit > active ? quota.limit - active : 0;
-  // Not both: calls go out side by side, and one too many might be taken before one that waits
-  // longer.
-  return std::min(allowed, freed > 0 ? freed : quota.probes);
-}
-
-void learn(RequestQuota& quota, const TurnsTaken& turns, std::size_t most) {
-  const std::size_t active = turns.active + turns.taken;
-  if (turns.refused > 0) {
-    // None at all of ours is a limit, too: 0 would mean that there is none.
-    quota = {.limit = std::max<std::size_t>(active, 1), .probes = 1};
-    return;
-  }
-  if (quota.limit == 0 || active <= quota.limit) return;
-  quota.limit = active;
-  quota.probes *= 2;
-  if (quota.limit >= most || quota.probes >= most) quota = {};
 }
 
 }  // namespace flex

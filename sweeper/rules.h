@@ -13,6 +13,7 @@
 #include "sweeper/snapshot.h"
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,7 +40,8 @@ class Round {
   std::unordered_map<JobId, std::string> turn_notes{};  ///< for those who wait for their turn
   /// For those whose request is too short and about to be made anew.
   std::unordered_map<JobId, std::string> longer_notes{};
-  std::size_t waiting = 0;  ///< that a request is not asked for now
+  std::size_t waiting = 0;                                ///< that a request is not asked for now
+  std::map<std::string, std::size_t> waiting_nodesets{};  ///< that wait for room in a nodeset
 
   /// From now on the nodes' request is take_turns' matter.
   void enqueue(Turn turn) {

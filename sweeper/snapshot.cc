@@ -197,17 +197,23 @@ void Picture::add_request(const Placed<ResizeRequest>& request) {
 }
 
 FleetView Picture::fleet_of(const std::vector<std::size_t>& nodesets) const {
+  return flex::fleet_of(config_, shot_, nodesets);
+}
+
+FleetView fleet_of(const Config& config,
+                   const Snapshot& shot,
+                   const std::vector<std::size_t>& nodesets) {
   FleetView fleet;
   std::unordered_map<std::string_view, NodesetView*> views;
-  for (const std::size_t set : nodesets) views.emplace(config_.nodesets[set].name, &fleet[set]);
-  for (const SweptGroup& group : shot_.groups) {
+  for (const std::size_t set : nodesets) views.emplace(config.nodesets[set].name, &fleet[set]);
+  for (const SweptGroup& group : shot.groups) {
     const auto view = views.find(group.nodeset);
     if (view == views.end()) continue;
     view->second->groups[group.group.name] = {
         .group = group.group, .requests = group.requests, .instances = group.instances};
   }
   for (auto& [set, view] : fleet) {
-    for (const Group& group : shot_.foreign_groups) view.groups[group.name].group = group;
+    for (const Group& group : shot.foreign_groups) view.groups[group.name].group = group;
   }
   return fleet;
 }

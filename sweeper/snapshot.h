@@ -55,7 +55,13 @@ struct Snapshot {
   Pauses pauses{};                 ///< what an admin wants to be left alone
   CancelledWays cancelled{};       ///< requests that an admin does not want to be made again
   bool are_pauses_known = true;    ///< else what was paused stays so
+  std::set<NodeName> asked{};      ///< count for max_nodes, though the groups may not show them
 };
+
+/// The view that plan_resume and find_room need, of these nodesets.
+[[nodiscard]] FleetView fleet_of(const Config& config,
+                                 const Snapshot& shot,
+                                 const std::vector<std::size_t>& nodesets);
 
 /// Where an entry or a request is.
 template <class T>

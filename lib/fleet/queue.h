@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The queue before Google's queue: a region takes only so many requests at once. The sweeper says
-// in a file that jobs wait for their turn; flex-resume does not ask past them.
+// The queue before Google's queue: a region takes only so many requests at once, a nodeset only so
+// many nodes. The sweeper says in a file that jobs wait for their turn; flex-resume does not ask
+// past them. A file that is lost or old changes only the order.
 #pragma once
 
 #include "lib/config/config.h"
@@ -9,6 +10,7 @@
 #include "lib/slurm/scheduler.h"
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -28,8 +30,11 @@ inline constexpr std::string_view kActiveRequestsQuota = "ACTIVE_RESIZE_REQUESTS
 
 /// What the sweeper says about the queue.
 struct QueueFile {
-  std::size_t waiting = 0;
+  std::size_t waiting = 0;  ///< for room for a request
   TimePoint written{};
+  std::map<std::string, std::size_t> nodesets{};  ///< for room in a nodeset (max_nodes), by name
+
+  [[nodiscard]] bool is_empty() const { return waiting == 0 && nodesets.empty(); }
 };
 
 [[nodiscard]] std::string to_text(const QueueFile& queue);
@@ -43,7 +48,7 @@ struct QueueFile {
 [[nodiscard]] std::string queue_path(const std::string& state_dir);
 /// Nobody waits: there is no file. Success if there was none.
 [[nodiscard]] Result<Done> write_queue_file(const std::string& state_dir, const QueueFile& queue);
-/// How many wait; 0 also if that cannot be read or is not in force.
-[[nodiscard]] std::size_t load_queue(const std::string& state_dir, TimePoint now, Seconds interval);
+/// Who waits; nobody also if that cannot be read or is not in force.
+[[nodiscard]] QueueFile load_queue(const std::string& state_dir, TimePoint now, Seconds interval);
 
 }  // namespace flex

@@ -108,7 +108,12 @@ struct NodesetLook {
       const bool is_empty = group.target_size == 0;
       GroupView& seen = view.groups[name];
       seen.group = std::move(group);
-      if (!is_ours || is_empty || looked_at.contains(name)) continue;
+      if (!is_ours || is_empty) continue;
+      if (looked_at.contains(name)) {
+        // None of the nodes belongs in it, but what it has counts.
+        if (!own.contains(name)) seen.is_read = false;
+        continue;
+      }
       if (described_number(seen.group->description, "job") != 0)
         of_jobs.push_back(&*seen.group);
       else

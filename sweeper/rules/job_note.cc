@@ -26,7 +26,7 @@ struct JobView {
   const Instance* alone = nullptr;         ///< without a request: one of those that it waits for
   /// Made for longer than the one before: a time limit was raised, or a longer job has joined.
   const ResizeRequest* longer = nullptr;
-  NodeName of_request{};                   ///< one that waits
+  NodeName of_request{};  ///< one that waits
   std::size_t waiting_nodes = 0;
   std::size_t vms = 0;
   std::size_t ours = 0;

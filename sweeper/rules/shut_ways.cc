@@ -32,10 +32,8 @@ std::map<std::string, const NodePicture*> find_waiters(const Round& round) {
 }
 
 std::string key_of(const CancelledWay& cancelled) {
-  return fmt::format("{}/{} {}",
-                     cancelled.group,
-                     cancelled.request,
-                     cancelled.since.time_since_epoch().count());
+  return fmt::format(
+      "{}/{} {}", cancelled.group, cancelled.request, cancelled.since.time_since_epoch().count());
 }
 
 /// Each is taken up once: for the wait in which it was cancelled.
@@ -66,8 +64,7 @@ void remember_shut(Round& round) {
   // The next wait is another one.
   std::erase_if(round.memory.shut, [&](const auto& entry) {
     const auto waiter = waiters.find(entry.first);
-    return waiter == waiters.end() ||
-           restarts_of(*waiter->second) != entry.second.restart_count;
+    return waiter == waiters.end() || restarts_of(*waiter->second) != entry.second.restart_count;
   });
   heed_admins(round, waiters);
 }
@@ -78,8 +75,8 @@ void shut_failed(Memory& memory, const FailedWay& failed, TimePoint now) {
   ShutWay& way = shut.ways[failed.group];
   ++way.failures;
   way.why = failed.error.what;
-  way.next = is_of_zone(failed.error) ? kNotThisWait
-                                      : now + pause_after(failed.policy, way.failures);
+  way.next =
+      is_of_zone(failed.error) ? kNotThisWait : now + pause_after(failed.policy, way.failures);
 }
 
 std::set<std::pair<NodeName, MigName>> shut_for(const Round& round,

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace flex {
 
@@ -46,20 +47,44 @@ const ResizeRequest* latest_request(const NodePicture& node) {
   return latest;
 }
 
-/// Where these nodes stand. A request says it itself; VMs that are asked for without one are
-/// remembered.
-StockoutState& state_of(Round& round, const NodePicture& first) {
-  const auto [found, is_new] = round.memory.stockouts.try_emplace(
-      waiter_of(round, first), StockoutState{.since = round.shot.now});
+/// When what the step says was asked for, as far as anything shows that it was: a request of it
+/// that waits or has failed, an entry that waits, VMs that were refused at once.
+std::optional<TimePoint> asked_at(const Round& round, const NodePicture& first, std::size_t step) {
   const ResizeRequest* const request = latest_request(first);
-  if (request != nullptr) {
-    const std::size_t step = request_way(*request).step;
-    if (step > found->second.step || is_new)
-      found->second = {
-          .step = step,
-          .since = request->created == TimePoint{} ? round.shot.now : request->created};
+  if (request != nullptr && request_way(*request).step >= step)
+    return request->created == TimePoint{} ? round.shot.now : request->created;
+  if (first.failed && request_way(*first.failed).step >= step) return first.failed->created;
+  const auto is_of_step = [&](const Placed<Instance>& entry) {
+    return entry.group->group.step >= step;
+  };
+  const Mode mode = routes_of(round.nodeset_of(first), step).front().mode;
+  if (std::any_of(first.alone.begin(), first.alone.end(), is_of_step) ||
+      (mode == Mode::BulkInsert && first.is_bulk_pending))
+    return round.shot.now;
+  const auto retry = round.memory.retries.find(first.name);
+  if (retry == round.memory.retries.end()) return std::nullopt;
+  const bool is_tried =
+      retry->second.attempts > 0 || (mode != Mode::Queued && retry->second.refusals > 0);
+  return is_tried ? std::optional{round.shot.now} : std::nullopt;
+}
+
+/// Where these nodes stand. A request says it itself; VMs that are asked for without one are
+/// remembered. While nothing is asked for no time counts.
+StockoutState& state_of(Round& round, const NodePicture& first) {
+  StockoutState& state = round.memory.stockouts[waiter_of(round, first)];
+  const ResizeRequest* const request = latest_request(first);
+  if (request != nullptr && request_way(*request).step > state.step)
+    state = {.step = request_way(*request).step};
+  const auto asked = asked_at(round, first, state.step);
+  if (state.is_asked) {
+    // Between two requests there may be none for a moment.
+    const bool is_idle =
+        !asked && round.see(Rule::Stockout, waiter_of(round, first) + " idle").is_twice();
+    if (!is_idle) return state;
   }
-  return found->second;
+  state.is_asked = asked.has_value();
+  state.since = asked.value_or(round.shot.now);
+  return state;
 }
 
 /// What the step asks for is not out: it has just become due, or was refused.
@@ -106,10 +131,12 @@ void look_at(Round& round, const Waiting& waiting) {
   state.step = std::min(state.step, nodeset.on_stockout.size());
   const bool is_any_left = state.step < nodeset.on_stockout.size();
   const bool is_skipped = is_any_left && is_hopeless(first, state.step);
-  if (is_skipped ||
-      (is_any_left && round.shot.now - state.since >= nodeset.on_stockout[state.step].wait)) {
+  const bool is_over = is_any_left && state.is_asked &&
+                       round.shot.now - state.since >= nodeset.on_stockout[state.step].wait;
+  if (is_skipped || is_over) {
     ++state.step;
     state.since = round.shot.now;
+    state.is_asked = false;
     state.is_hopeless = is_skipped;
     round.memory.retries.erase(first.name);
   }

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// take_turns: what the other rules want to ask for, longest waiting first, as far as there is room:
-// for requests in the region, and for nodes in a nodeset. The rest keeps its place and is told so.
+// take_turns: what the other rules want to ask for is planned and put before the admission
+// (lib/provision/admission.h): longest waiting first, as far as there is room for requests in the
+// region and for nodes in a nodeset. The rest keeps its place and is told so.
 #include "lib/core/job_note.h"
-#include "lib/fleet/queue.h"
+#include "lib/fleet/groups.h"
+#include "lib/fleet/routes.h"
+#include "lib/provision/node_use.h"
+#include "resume/admit.h"
 #include "sweeper/rules.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 namespace flex {
 
@@ -20,53 +25,42 @@ namespace {
 
 class TurnTaker {
  public:
-  explicit TurnTaker(Round& round)
-      : round_(round),
-        active_(count_active_requests(round.shot)),
-        most_(round.config.api.max_active_requests) {
-    room_ = room_for_requests(most_, round.memory.requests, active_);
-  }
+  explicit TurnTaker(Round& round) : round_(round) {}
 
   void run() {
-    std::sort(round_.turns.begin(), round_.turns.end(), is_before);
+    std::sort(round_.turns.begin(), round_.turns.end(), [](const Turn& left, const Turn& right) {
+      return is_before(left, right);
+    });
     states_.resize(round_.turns.size());
     std::map<PlanOptions, std::vector<const Turn*>> by_options;
     for (std::size_t i = 0; i < round_.turns.size(); ++i) {
       const Turn& turn = round_.turns[i];
-      states_[i].is_ready = turn.is_ready && is_of_first_plan(turn);
+      states_[i].ask = to_ask(turn);
+      states_[i].why = turn.why;
       for (const NodeName& node : turn.nodes) turn_of_.emplace(node, i);
-      if (states_[i].is_ready) by_options[turn.options].push_back(&turn);
+      if (turn.is_ready)
+        by_options[turn.options].push_back(&turn);
+      else
+        add_nodes(states_[i].ask, round_.config, turn.nodes);
     }
     for (const auto& [options, turns] : by_options) plan(options, turns);
-    for (std::size_t i = 0; i < round_.turns.size(); ++i) {
-      if (states_[i].is_ready) grant(i);
-    }
+    std::vector<PendingAsk> asks;
+    for (std::size_t i = 0; i < states_.size(); ++i) asks.push_back(ask_of(i));
+    const std::vector<Admission> admissions = admit_requests(asks, limits(asks));
+    for (std::size_t i = 0; i < states_.size(); ++i) take(i, admissions[i]);
     ask();
   }
 
  private:
   struct State {
-    bool is_ready = false;
+    PendingAsk ask{};
+    std::string why{};  ///< of the action
     bool is_granted = false;
-    bool is_try = false;             ///< granted, but Google was full
-    bool is_planned = false;         ///< there is something to ask for
-    std::size_t requests = 0;        ///< that it needs
-    std::optional<Error> refusal{};  ///< of the planner, for want of room in the nodeset
+    bool is_try = false;      ///< granted, but Google was full
+    bool is_planned = false;  ///< there is something to ask for
+    bool is_refused = false;  ///< by the planner, or for good: nothing of it is asked for
+    std::vector<Placed<ResizeRequest>> replaced{};  ///< whose slots it may take
   };
-
-  [[nodiscard]] std::size_t nodeset_of(const NodeName& node) const {
-    return round_.config.find(node)->nodeset;
-  }
-
-  /// Plans of different attempts do not know of each other: where nodes are counted, only one of
-  /// them is made in a round.
-  bool is_of_first_plan(const Turn& turn) {
-    return std::all_of(turn.nodes.begin(), turn.nodes.end(), [&](const NodeName& node) {
-      const std::size_t set = nodeset_of(node);
-      return round_.config.nodesets[set].max_nodes == 0 ||
-             options_of_.try_emplace(set, turn.options).first->second == turn.options;
-    });
-  }
 
   void plan(const PlanOptions& options, const std::vector<const Turn*>& turns) {
     AskForNodes& ask = plans_[options] = plan_for(round_, turns, options);
@@ -74,73 +68,130 @@ class TurnTaker {
       for (const PlannedRequest& request : group.requests) {
         State& state = state_of(request.spec.nodes.front());
         state.is_planned = true;
-        if (group.spec.kind == GroupKind::Queued) ++state.requests;
+        if (group.spec.kind == GroupKind::Queued) ++state.ask.requests;
+        add_nodes(state.ask, round_.config, request.spec.nodes);
+        if (const Job* job = round_.picture.find_job(request.job))
+          add_whole(state.ask, round_.config, *job);
       }
     }
-    for (const Refusal& refusal : ask.plan.refusals)
-      state_of(refusal.nodes.front()).is_planned = true;
-    std::erase_if(ask.plan.refusals, [&](const Refusal& refusal) {
-      if (!is_max_nodes(refusal.error)) return false;
-      state_of(refusal.nodes.front()).refusal = refusal.error;
-      return true;
-    });
+    // All of what belongs together, or nothing.
+    for (const Refusal& refusal : ask.plan.refusals) {
+      State& state = state_of(refusal.nodes.front());
+      state.is_planned = state.is_refused = true;
+    }
   }
 
   State& state_of(const NodeName& node) { return states_[turn_of_.at(node)]; }
 
-  void grant(std::size_t index) {
+  PendingAsk ask_of(std::size_t index) {
+    State& state = states_[index];
+    if (state.is_refused) {
+      state.ask.requests = 0;
+      state.ask.nodes.clear();
+    }
+    if (state.ask.requests > 0) state.replaced = find_replaced(round_.turns[index]);
+    state.ask.replaces = state.replaced.size();
+    return state.ask;
+  }
+
+  /// Requests for nodes of the turn only that what it asks for takes the place of, and that can be
+  /// cancelled now.
+  [[nodiscard]] std::vector<Placed<ResizeRequest>> find_replaced(const Turn& turn) const {
+    std::vector<Placed<ResizeRequest>> replaced;
+    if (!turn.options.is_second || turn.options.only_missing) return replaced;
+    const NodePicture& first = *round_.picture.find(turn.nodes.front());
+    const RequestWay way{
+        .attempt = turn.options.attempt,
+        .step = turn.options.step,
+        .renewed = turn.options.renewed,
+        .failures = turn.options.failures,
+        .is_race = routes_of(round_.nodeset_of(first), turn.options.step).front().is_race};
+    const std::unordered_set<NodeName> mine(turn.nodes.begin(), turn.nodes.end());
+    std::set<const ResizeRequest*> known;
+    for (const NodeName& name : turn.nodes) {
+      for (const Placed<ResizeRequest>& request : round_.picture.find(name)->requests) {
+        const bool is_replaced =
+            request->state == RequestState::Accepted && is_our_request(*request) &&
+            way.follows(request_way(*request)) && round_.is_free(*request.group, *request) &&
+            std::all_of(request->nodes.begin(), request->nodes.end(), [&](const NodeName& node) {
+              return mine.contains(node);
+            });
+        if (is_replaced && known.insert(request.item).second) replaced.push_back(request);
+      }
+    }
+    return replaced;
+  }
+
+  [[nodiscard]] AdmissionLimits limits(const std::vector<PendingAsk>& asks) const {
+    std::set<std::size_t> nodesets;
+    for (const PendingAsk& ask : asks) {
+      for (const auto& [nodeset, nodes] : ask.nodes) nodesets.insert(nodeset);
+    }
+    const FleetView fleet = round_.picture.fleet_of({nodesets.begin(), nodesets.end()});
+    return {.region = round_.config.region,
+            .most = round_.config.api.max_active_requests,
+            .active = count_active_requests(round_.shot),
+            .quota = round_.memory.requests,
+            .now = round_.shot.now,
+            .probe_pause = 4 * round_.config.sweeper.interval,
+            .nodesets = find_room({.config = round_.config,
+                                   .cluster = round_.shot.cluster,
+                                   .fleet = fleet,
+                                   .asked = round_.shot.asked})};
+  }
+
+  void take(std::size_t index, const Admission& admission) {
     const Turn& turn = round_.turns[index];
     State& state = states_[index];
+    for (const std::size_t nodeset : admission.full)
+      ++round_.waiting_nodesets[round_.config.nodesets[nodeset].name];
     // Another's request brings its nodes, too.
-    if (!state.is_planned) return;
-    if (const Error* const full = full_nodeset(turn, state)) return hold(turn, full->what);
-    if (state.requests > 0) {
-      // One that needs more than there ever is begins when no other is there.
-      const bool is_alone = active_ + asked_ == 0;
-      if (is_full_ || (state.requests > room_ && !is_alone)) {
-        is_full_ = true;
-        if (!turn.is_extra) ++round_.waiting;
-        return hold(turn, full_region());
-      }
-      const std::size_t limit = round_.memory.requests.limit;
-      state.is_try = limit != 0 && active_ + asked_ + state.requests > limit;
-      room_ -= std::min(room_, state.requests);
-      asked_ += state.requests;
-      if (state.is_try) note(turn, full_region());
+    if (!turn.is_ready || !state.is_planned) return;
+    switch (admission.verdict) {
+      case AdmissionVerdict::Wait:
+        if (admission.waits_for_request && !turn.is_extra) ++round_.waiting;
+        return note(turn, admission);
+      case AdmissionVerdict::Never:
+        refuse(index, admission.why);
+        break;
+      case AdmissionVerdict::Replace:
+        state.why +=
+            fmt::format("; {}: it takes the place of the request before it", admission.why);
+        for (const Placed<ResizeRequest>& request : state.replaced)
+          round_.claim_request(*request.group, *request);
+        break;
+      case AdmissionVerdict::Ask:
+        state.replaced.clear();
+        state.is_try = admission.is_try;
+        if (state.is_try) note(turn, admission);
+        break;
     }
     state.is_granted = true;
   }
 
-  /// Why a nodeset of the turn takes no more nodes; null: it does. Whoever comes after one that
-  /// waits for room in the nodeset waits, too.
-  const Error* full_nodeset(const Turn& turn, const State& state) {
-    for (const NodeName& node : turn.nodes) {
-      const std::size_t set = nodeset_of(node);
-      if (state.refusal) full_nodesets_.try_emplace(set, *state.refusal);
-      const auto full = full_nodesets_.find(set);
-      if (full != full_nodesets_.end()) return &full->second;
+  /// There is never room for it: its jobs are given back.
+  void refuse(std::size_t index, const std::string& why) {
+    states_[index].is_refused = true;
+    AskForNodes& ask = plans_.at(round_.turns[index].options);
+    for (const Demand::JobNodes& wanted : ask.demand.jobs) {
+      if (turn_of_.at(wanted.nodes.front()) == index)
+        ask.plan.refusals.push_back({.job = wanted.job.id,
+                                     .nodes = wanted.nodes,
+                                     .error = {ErrorKind::Invalid, why, "MAX_NODES"}});
     }
-    return nullptr;
   }
 
-  [[nodiscard]] std::string full_region() const {
-    const std::string& region = round_.config.region;
-    if (round_.memory.requests.limit == 0 || active_ + asked_ >= most_)
-      return fmt::format(
-          "{} of {} requests of region {} are in use", active_ + asked_, most_, region);
-    return fmt::format(
-        "Google takes no more requests in region {} (quota {})", region, kActiveRequestsQuota);
-  }
-
-  void hold(const Turn& turn, const std::string& why) {
-    note(turn, why);
-    ++held_;
-  }
-
-  void note(const Turn& turn, const std::string& why) {
-    if (turn.job == 0 || turn.is_extra) return;
-    round_.turn_notes[turn.job] =
-        note_turn({.why = why, .before = held_, .since = turn.since, .now = round_.shot.now});
+  /// For the job that waits, or all parts of a heterogeneous one.
+  void note(const Turn& turn, const Admission& admission) {
+    const Job* const first = round_.picture.find_job(turn.job);
+    if (first == nullptr || turn.is_extra) return;
+    const std::string text = note_turn({.why = admission.why,
+                                        .before = admission.before,
+                                        .since = turn.since,
+                                        .now = round_.shot.now});
+    for (const Job* job : jobs_on(round_.picture, turn.nodes)) {
+      if (leader_of(*job) == leader_of(*first)) round_.turn_notes[job->id] = text;
+    }
   }
 
   /// One action for all that have the same reason.
@@ -151,7 +202,7 @@ class TurnTaker {
       if (!states_[i].is_granted) continue;
       // What is only tried may go on waiting: keep_waiting sees to it.
       if (!states_[i].is_try) round_.claim(turn.nodes);
-      granted[{turn.rule, turn.options, turn.why}].insert(i);
+      granted[{turn.rule, turn.options, states_[i].why}].insert(i);
     }
     for (const auto& [what, turns] : granted) {
       const auto& [rule, options, why] = what;
@@ -165,7 +216,8 @@ class TurnTaker {
     AskForNodes part = whole;
     for (GroupPlan& group : part.plan.groups) {
       std::erase_if(group.requests, [&](const PlannedRequest& request) {
-        return is_other(request.spec.nodes.front());
+        const NodeName& first = request.spec.nodes.front();
+        return is_other(first) || states_[turn_of_.at(first)].is_refused;
       });
     }
     std::erase_if(part.plan.groups, [](const GroupPlan& group) { return group.requests.empty(); });
@@ -181,20 +233,20 @@ class TurnTaker {
         return job.job.id == capped.job;
       });
     });
+    for (const std::size_t turn : turns) {
+      for (const Placed<ResizeRequest>& request : states_[turn].replaced)
+        part.plan.cancels.push_back({.group = request.group->group.name,
+                                     .request = request->name,
+                                     .job = request_job(*request),
+                                     .nodes = request->nodes,
+                                     .why = states_[turn].why});
+    }
     return part;
   }
 
   Round& round_;
-  std::size_t active_;
-  std::size_t most_;
-  std::size_t asked_ = 0;  ///< in this round
-  std::size_t room_ = 0;
-  std::size_t held_ = 0;
-  bool is_full_ = false;
   std::vector<State> states_{};
   std::unordered_map<NodeName, std::size_t> turn_of_{};
-  std::map<std::size_t, PlanOptions> options_of_{};  ///< by nodeset
-  std::map<std::size_t, Error> full_nodesets_{};
   std::map<PlanOptions, AskForNodes> plans_{};
 };
 

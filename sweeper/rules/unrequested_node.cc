@@ -3,6 +3,7 @@
 // flex-resume died, was refused or left it to us, or the request has gone: ask as it would have,
 // when its turn comes. A node that nobody waits for is given back instead.
 #include "lib/slurm/node_state.h"
+#include "resume/admit.h"
 #include "sweeper/rules.h"
 
 #include <algorithm>
@@ -59,9 +60,7 @@ void add_to(Round& round, Turn& turn, const NodePicture& node) {
 
 /// All that the job lacks is asked for, or can be asked for now. Not while a part of it is in a
 /// request that has to go first, or slurmctld has yet to begin with it.
-bool is_whole(const Round& round, const Turn& turn) {
-  const Job* const job = round.picture.find_job(turn.job);
-  if (job == nullptr) return true;
+bool is_whole(const Round& round, const Turn& turn, const Job* job) {
   const PictureFacts facts{round.picture};
   const std::set<NodeName> mine(turn.nodes.begin(), turn.nodes.end());
   return std::all_of(job->nodes.begin(), job->nodes.end(), [&](const NodeName& name) {
@@ -82,7 +81,7 @@ bool is_whole(const Round& round, const Turn& turn) {
 }  // namespace
 
 void unrequested_node(Round& round) {
-  std::map<JobId, Turn> by_job;
+  std::map<JobId, Turn> by_job;  // slurmctld starts the parts of a heterogeneous job together
   std::vector<NodeName> unwanted;
   for (const NodePicture& node : round.picture.nodes()) {
     if (!is_unserved(node) || !round.is_free(node.name) || round.is_stopped(node)) continue;
@@ -98,11 +97,13 @@ void unrequested_node(Round& round) {
       add_to(round, turn, node);
       round.enqueue(std::move(turn));
     } else {
-      add_to(round, by_job[node.jobs.front()->id], node);
+      add_to(round, by_job[leader_of(*node.jobs.front())], node);
     }
   }
-  for (auto& [job, turn] : by_job) {
-    turn.is_ready = turn.is_ready && is_whole(round, turn);
+  for (auto& [leader, turn] : by_job) {
+    for (const Job* job : jobs_on(round.picture, turn.nodes)) {
+      if (leader_of(*job) == leader) turn.is_ready = turn.is_ready && is_whole(round, turn, job);
+    }
     round.enqueue(std::move(turn));
   }
   if (unwanted.empty()) return;

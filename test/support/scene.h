@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -183,6 +184,7 @@ class Scene {
     shot.now += later;
     Decision decision = decide(settings, shot, memory);
     postponed = decision.postponed;
+    waiting_nodesets = std::move(decision.waiting_nodesets);
     actions = std::move(decision.actions);
     return actions;
   }
@@ -197,6 +199,7 @@ class Scene {
   }
 
   std::size_t postponed = 0;
+  std::map<std::string, std::size_t> waiting_nodesets{};  ///< of the last round
 };
 
 using Texts = std::vector<std::string>;

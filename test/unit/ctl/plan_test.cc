@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // How a plan is told.
 #include "ctl/plan_text.h"
+#include "resume/admit.h"
 #include "test/support/builders.h"
 #include "test/support/catch.h"
 
@@ -76,6 +77,8 @@ TEST_CASE("plan: tells what is refused, left alone and capped", "[ctl]") {
   Config settings = config({nodeset("a", nodes("a", 4))});
   settings.nodesets[0].max_nodes = 1;
   PlanStory story = story_of(settings, 12, std::chrono::hours{4});
+  keep_to_max_nodes(
+      settings, story.demand, {{0, {.name = "a", .max_nodes = 1}}}, TimePoint{}, story.plan);
   story.demand.foreign = {{"x-1"}};
   story.notes = {"3 wait"};
   const std::string text = text_of(story);

@@ -30,13 +30,27 @@ struct Directory {
 
 TEST_CASE("queue: what is written is read, and gone when nobody waits", "[fleet]") {
   const Directory dir;
-  CHECK(load_queue(dir.path, kNoon, Seconds{15}) == 0);
-  CHECK(write_queue_file(dir.path, {.waiting = 12, .written = kNoon}));
-  CHECK(load_queue(dir.path, kNoon, Seconds{15}) == 12);
-  CHECK(write_queue_file(dir.path, {.waiting = 0, .written = kNoon}));
-  CHECK(write_queue_file(dir.path, {.waiting = 0, .written = kNoon}));
+  CHECK(load_queue(dir.path, kNoon, Seconds{15}).is_empty());
+  CHECK(write_queue_file(dir.path, QueueFile{.waiting = 12, .written = kNoon}));
+  CHECK(load_queue(dir.path, kNoon, Seconds{15}).waiting == 12);
+  CHECK(write_queue_file(dir.path, QueueFile{.waiting = 0, .written = kNoon}));
+  CHECK(write_queue_file(dir.path, QueueFile{.waiting = 0, .written = kNoon}));
   CHECK(std::filesystem::is_empty(dir.path));
-  CHECK(load_queue(dir.path, kNoon, Seconds{15}) == 0);
+  CHECK(load_queue(dir.path, kNoon, Seconds{15}).is_empty());
+}
+
+TEST_CASE("queue: who waits for room in a nodeset", "[fleet]") {
+  const QueueFile queue{.waiting = 0, .written = kNoon, .nodesets = {{"a", 2}, {"b-c", 11}}};
+  CHECK(to_text(queue) == "0 1800000000\na 2\nb-c 11\n");
+  const auto read = parse_queue_file(to_text(queue));
+  REQUIRE(read);
+  CHECK(read->nodesets == queue.nodesets);
+  CHECK(is_in_force(queue, kNoon, Seconds{15}));
+  const Directory dir;
+  CHECK(write_queue_file(dir.path, queue));
+  CHECK(load_queue(dir.path, kNoon, Seconds{15}).nodesets.at("b-c") == 11);
+  // As an older sweeper writes it.
+  CHECK(parse_queue_file("3 1800000000\n")->waiting == 3);
 }
 
 TEST_CASE("queue: one that is old holds nobody up", "[fleet]") {
@@ -48,7 +62,7 @@ TEST_CASE("queue: one that is old holds nobody up", "[fleet]") {
   CHECK_FALSE(is_in_force(queue, kNoon + 400s, 100s));
   CHECK(is_in_force(queue, kNoon - 60s, 15s));
   CHECK_FALSE(is_in_force(queue, kNoon - 61s, 15s));
-  CHECK_FALSE(is_in_force({.waiting = 0, .written = kNoon}, kNoon, 15s));
+  CHECK_FALSE(is_in_force(QueueFile{.waiting = 0, .written = kNoon}, kNoon, 15s));
 }
 
 TEST_CASE("queue: nonsense is nobody", "[fleet]") {
@@ -62,11 +76,15 @@ TEST_CASE("queue: nonsense is nobody", "[fleet]") {
                                     "-1 1800000000\n",
                                     "12 1800000000",
                                     "12 1800000000\n\n",
+                                    "12 1800000000\na\n",
+                                    "12 1800000000\na x\n",
+                                    "12 1800000000\n 3\n",
+                                    "12 1800000000\na 3",
                                     "12 99999999999999999999999\n");
   CHECK_FALSE(parse_queue_file(text));
   const Directory dir;
   std::ofstream(dir.path / "queue") << text;
-  CHECK(load_queue(dir.path, kNoon, Seconds{15}) == 0);
+  CHECK(load_queue(dir.path, kNoon, Seconds{15}).is_empty());
 }
 
 TEST_CASE("queue: which refusals wait for a turn", "[fleet]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Files that flexctl and the sweeper tell each other and flex-resume by; templates and groups that are
-// the same in other words.
+// Files that flexctl and the sweeper tell each other and flex-resume by; templates and groups that
+// are the same in other words.
 #include "lib/fleet/cancelled.h"
 #include "lib/fleet/loose.h"
 #include "lib/fleet/routes.h"
@@ -95,8 +95,8 @@ TEST_CASE("is_same_template: names and URLs", "[fleet]") {
                          base + "global/instanceTemplates/t"));
   CHECK_FALSE(is_same_template("t", base + "global/instanceTemplates/u"));
   CHECK_FALSE(is_same_template("t", base + "regions/r/instanceTemplates/t"));
-  CHECK_FALSE(is_same_template("regions/s/instanceTemplates/t",
-                               base + "regions/r/instanceTemplates/t"));
+  CHECK_FALSE(
+      is_same_template("regions/s/instanceTemplates/t", base + "regions/r/instanceTemplates/t"));
   CHECK_FALSE(is_same_template("projects/q/global/instanceTemplates/t",
                                base + "global/instanceTemplates/t"));
 }

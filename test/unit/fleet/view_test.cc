@@ -40,6 +40,18 @@ TEST_CASE("fetch_fleet: other groups of the nodeset that have something in them 
   CHECK(world.cloud.count("fetch_instances") == 2);
 }
 
+TEST_CASE("fetch_fleet: of a big nodeset's other groups only the size is known", "[fleet]") {
+  World world;
+  world.settings = config({nodeset("a", nodes("a", 4001))});
+  world.cloud.add_group("hpc-a", ownership_mark("hpc", "a"));
+  world.cloud.add_instance("hpc-a", "a-0");
+  world.cloud.add_group("hpc-a-2", ownership_mark("hpc", "a"));
+  world.cloud.add_instance("hpc-a-2", "a-3000");
+  const FleetView fleet = world.look();
+  CHECK(fleet.at(0).groups.at({"hpc-a"}).is_read);
+  CHECK_FALSE(fleet.at(0).groups.at({"hpc-a-2"}).is_read);
+}
+
 TEST_CASE("fetch_fleet: a group that is made while it is looked at is seen whole", "[fleet]") {
   World world;
   world.cloud.add_group("hpc-a", ownership_mark("hpc", "a"));

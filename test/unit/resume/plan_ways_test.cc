@@ -226,28 +226,3 @@ TEST_CASE("plan: a step of on_stockout has its own group, zones and template") {
   CHECK(plan.groups[0].spec.zones == std::vector<std::string>{"us-central1-f"});
   CHECK(plan.groups[0].spec.instance_template == "other");
 }
-
-TEST_CASE("plan: max_nodes is kept before Google is asked") {
-  World world;
-  world.set().max_nodes = 4;
-  GroupView& own = world.owned("hpc-a");
-  own.instances = {running({"a-0"}), running({"a-1"})};
-  world.wants(7, nodes("a", 2, 2));
-  world.wants(8, nodes("a", 2, 4));
-  const ResumePlan plan = world.plan();
-  REQUIRE(plan.groups.size() == 1);
-  CHECK(plan.groups[0].requests.size() == 1);
-  REQUIRE(plan.refusals.size() == 1);
-  CHECK(plan.refusals[0].job == 8);
-  CHECK(plan.refusals[0].error.kind == ErrorKind::Quota);
-  CHECK(plan.refusals[0].error.code == "MAX_NODES");
-
-  World large;
-  large.set().max_nodes = 4;
-  large.wants(9, nodes("a", 5));
-  REQUIRE(large.plan().refusals.size() == 1);
-  CHECK(large.plan().refusals[0].error.kind == ErrorKind::Invalid);
-  // Those that it has already count, too.
-  large.demand.jobs[0].nodes = nodes("a", 2, 3);
-  CHECK(large.plan().refusals[0].error.kind == ErrorKind::Invalid);
-}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Groups of a config that has changed, ways that are shut, zones that never serve, static nodes, and
-// names that are waited for.
+// Groups of a config that has changed, ways that are shut, zones that never serve, static nodes,
+// and names that are waited for.
 #include "lib/fleet/routes.h"
+
 #include "resume/apply.h"
 #include "resume/next_step.h"
 #include "resume/plan.h"

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 using namespace flex;
 using namespace flex::test;
@@ -23,6 +24,7 @@ struct Stage {
   std::vector<std::string> lines{};
   std::string serial_dir{};
   bool is_stopping = false;
+  AskedFile* asked_file = nullptr;
 
   Stage() { cloud.add_group("hpc-a", ownership_mark("hpc", "a")); }
 
@@ -42,7 +44,10 @@ struct Stage {
                 .memory = scene.memory,
                 .log = log,
                 .serial_dir = serial_dir,
-                .should_stop = [this] { return is_stopping; }};
+                .should_stop = [this] { return is_stopping; },
+                .asked = {},
+                .served = {},
+                .asked_file = asked_file};
     return act(actor, actions);
   }
 
@@ -119,6 +124,93 @@ TEST_CASE("act: too many active requests is no failure, and is asked again in th
   CHECK(stage.scene.memory.retries.empty());
   CHECK(stage.scene.memory.requests.limit == 1);
   CHECK(stage.has_logged("event=waits_for_turn"));
+}
+
+TEST_CASE("act: a request whose slot is needed is cancelled before the next is made") {
+  Stage stage;
+  stage.scene.settings.api.max_active_requests = 1;
+  stage.scene.set().on_stockout = {{.wait = Seconds{30}, .zones = {"us-central1-f"}}};
+  stage.scene.waiting_job(7, "a-0");
+  stage.scene.asked(7, "a-0");
+  stage.cloud.add_request("hpc-a", "j7-x", {"a-0"}, RequestState::Accepted);
+  stage.settle();
+  stage.scene.round();
+  SECTION("it is there") {
+    CHECK(stage.carry_out(stage.scene.actions).failed == 0);
+    CHECK(stage.cloud.groups.at("hpc-a").requests[0].state == RequestState::Cancelled);
+    CHECK(stage.cloud.groups.at("hpc-a-s1").requests.size() == 1);
+    CHECK(stage.has_logged("event=cancelled job=7 nodes=a-0"));
+  }
+  SECTION("it is just being served: nothing is asked for, and nothing is wrong") {
+    stage.cloud.groups.at("hpc-a").requests[0].state = RequestState::Creating;
+    CHECK(stage.carry_out(stage.scene.actions).failed == 0);
+    CHECK_FALSE(stage.cloud.groups.contains("hpc-a-s1"));
+    for (const auto& update : stage.slurm.updates) CHECK(update.what == "admin_comment");
+  }
+}
+
+TEST_CASE("act: nodes that others have asked for since the look count for max_nodes") {
+  const auto dir =
+      std::filesystem::temp_directory_path() / ("flex-act-asked-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(dir);
+  AskedFile other{dir.string(), "flex-resume"};
+  AskedFile own{dir.string(), "flex-sweeper"};
+  Stage stage;
+  stage.asked_file = &own;
+  stage.scene.set().max_nodes = 2;
+  stage.scene.owned();
+  stage.scene.waiting_job(7, "a-[0-1]");
+  stage.settle();
+  stage.scene.rounds(2);
+  const TimePoint now = std::chrono::floor<Seconds>(std::chrono::system_clock::now());
+  stage.scene.shot.now = now;
+  SECTION("none") {
+    CHECK(stage.carry_out(stage.scene.actions).failed == 0);
+    CHECK(stage.cloud.groups.at("hpc-a").requests.size() == 1);
+    const auto asked = own.load();
+    REQUIRE(asked);
+    REQUIRE(asked->size() == 1);
+    CHECK(asked->front().answered >= now);
+  }
+  SECTION("one") {
+    REQUIRE(other.reserve(now, [](const AskedNodes&) { return nodes("a", 1, 3); }));
+    const ActReport report = stage.carry_out(stage.scene.actions);
+    CHECK(report.failed == 0);
+    CHECK(stage.cloud.groups.at("hpc-a").requests.empty());
+    CHECK(stage.has_logged("event=waits_for_turn"));
+    CHECK(stage.scene.memory.requests.limit == 0);
+    CHECK(own.load()->size() == 1);
+  }
+  std::filesystem::remove_all(dir);
+}
+
+TEST_CASE("act: a part of a job is taken back where there is no room for the rest") {
+  Stage stage;
+  stage.scene.settings = config({nodeset("a", nodes("a", 4)), nodeset("b", nodes("b", 1))});
+  stage.cloud.add_group("hpc-b", ownership_mark("hpc", "b"));
+  stage.scene.shot.seen_once = {"a", "b"};
+  Node more = stage.scene.shot.nodes.items[0];
+  more.name = {"b-0"};
+  stage.scene.shot.nodes.items.push_back(more);
+  stage.scene.owned();
+  stage.scene.owned("hpc-b", "b");
+  stage.scene.waiting_job(7, "a-0,b-0");
+  stage.settle();
+  stage.scene.rounds(2);
+  stage.cloud.next_error("insert_request",
+                         {ErrorKind::Quota, "quota metric 'active_resize_requests'"});
+  const ActReport report = stage.carry_out(stage.scene.actions);
+  CHECK(report.failed == 0);
+  CHECK(report.waiting == 2);
+  std::size_t active = 0;
+  for (const auto& [name, group] : stage.cloud.groups)
+    active += static_cast<std::size_t>(
+        std::count_if(group.requests.begin(), group.requests.end(), [](const auto& one) {
+          return one.is_active();
+        }));
+  CHECK(active == 0);
+  CHECK(stage.has_logged("event=cancelled job=7"));
+  CHECK(stage.scene.memory.requests.limit == 1);
 }
 
 TEST_CASE(

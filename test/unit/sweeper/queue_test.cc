@@ -45,41 +45,6 @@ using Jobs = std::vector<JobId>;
 
 }  // namespace
 
-TEST_CASE("queue: room is what the config allows beside the active ones") {
-  CHECK(room_for_requests(100, {}, 0) == 100);
-  CHECK(room_for_requests(100, {}, 98) == 2);
-  CHECK(room_for_requests(100, {}, 120) == 0);
-}
-
-TEST_CASE("queue: where Google was full, as many as became free, or one to find out") {
-  const RequestQuota quota{.limit = 10, .probes = 1};
-  CHECK(room_for_requests(100, quota, 10) == 1);
-  CHECK(room_for_requests(100, quota, 7) == 3);
-  CHECK(room_for_requests(8, quota, 7) == 1);
-}
-
-TEST_CASE("queue: a refusal is learned, and found out to be over step by step") {
-  RequestQuota quota;
-  learn(quota, {.active = 5, .taken = 2, .refused = 3}, 100);
-  CHECK(quota.limit == 7);
-  CHECK(quota.probes == 1);
-  learn(quota, {.active = 7, .taken = 1, .refused = 0}, 100);
-  CHECK(quota.limit == 8);
-  CHECK(quota.probes == 2);
-  learn(quota, {.active = 8, .taken = 0, .refused = 0}, 100);
-  CHECK(quota.probes == 2);
-  learn(quota, {.active = 8, .taken = 1, .refused = 1}, 100);
-  CHECK(quota.limit == 9);
-  CHECK(quota.probes == 1);
-  learn(quota, {.active = 6, .taken = 3, .refused = 0}, 100);
-  CHECK(quota.probes == 1);
-  for (std::size_t i = 0; i < 7; ++i)
-    learn(quota, {.active = 9 + i, .taken = 1, .refused = 0}, 100);
-  CHECK(quota.limit == 0);
-  learn(quota, {.active = 0, .taken = 0, .refused = 1}, 100);
-  CHECK(quota.limit == 1);
-}
-
 TEST_CASE("queue: longest waiting first, and only as many as there is room for") {
   Scene scene = crowd(6, 3);
   scene.asked(9, "a-5");  // job 6's node waits already
@@ -172,7 +137,7 @@ TEST_CASE("queue: who waits is told how many are before") {
 
 TEST_CASE("queue: where Google is full before the config says so, one a round tries") {
   Scene scene = crowd(4, 100);
-  scene.memory.requests = {.limit = 1, .probes = 1};
+  scene.memory.requests = {.limit = 1, .probes = 1, .learned = scene.shot.now};
   scene.asked(9, "a-3");
   scene.shot.jobs.items.pop_back();
   scene.rounds(2);
@@ -195,7 +160,7 @@ TEST_CASE("queue: those who wait outlive ResumeTimeout, all of a job's nodes") {
 
 TEST_CASE("queue: so does one that is tried again and again") {
   Scene scene = crowd(2, 100);
-  scene.memory.requests = {.limit = 1, .probes = 1};
+  scene.memory.requests = {.limit = 1, .probes = 1, .learned = scene.shot.now};
   scene.shot.settings.resume_timeout = Seconds{100};
   scene.asked(1, "a-0");
   CHECK(scene.rounds(4) ==
@@ -229,12 +194,132 @@ TEST_CASE("queue: a nodeset that is at its max_nodes is waited for in the same w
   CHECK(asked_jobs(scene) == Jobs{2, 3});
 }
 
-TEST_CASE("queue: a renewed request comes after those who have none") {
+TEST_CASE("queue: a renewed request comes after those who have none, in the old one's slot") {
   Scene scene = crowd(3, 2);
   scene.set().resubmit_after = Seconds{300};
   scene.asked(1, "a-0").created = scene.shot.now - Seconds{400};
   scene.rounds(2);
-  CHECK(asked_jobs(scene) == Jobs{2});
+  CHECK(asked_jobs(scene) == Jobs{2, 1});
   CHECK_THAT(scene.comment(1), ContainsSubstring("waiting for 1 VM"));
   CHECK_THAT(scene.comment(3), ContainsSubstring("it is the next one"));
+}
+
+TEST_CASE("queue: a step takes the slot of the request before it where there is no other") {
+  Scene scene = crowd(3, 2);
+  scene.set().on_stockout = {{.wait = Seconds{30}, .zones = {"us-central1-f"}}};
+  scene.asked(1, "a-0");
+  scene.asked(2, "a-1");
+  scene.rounds(2);
+  const Jobs steps = asked_jobs(scene);
+  CHECK(steps == Jobs{1, 2});
+  std::vector<std::string> cancelled;
+  for (const Action& action : scene.actions) {
+    const auto* ask = std::get_if<AskForNodes>(&action.what);
+    if (ask == nullptr) continue;
+    CHECK(action.rule == Rule::Stockout);
+    CHECK_THAT(action.why, ContainsSubstring("takes the place of the request before it"));
+    for (const PlannedCancel& cancel : ask->plan.cancels)
+      cancelled.push_back(cancel.group.text + "/" + cancel.request.text);
+  }
+  CHECK(cancelled == std::vector<std::string>{"hpc-a/j1-x", "hpc-a/j2-x"});
+  // The one that has none is still the next.
+  CHECK_THAT(scene.comment(3), ContainsSubstring("it is the next one"));
+}
+
+TEST_CASE("queue: with room a step is asked for beside the request before it") {
+  Scene scene = crowd(1, 2);
+  scene.set().on_stockout = {{.wait = Seconds{30}, .zones = {"us-central1-f"}}};
+  scene.asked(1, "a-0");
+  CHECK(scene.round() == Texts{"on_stockout ask a-0 job=1"});
+  CHECK(std::get<AskForNodes>(scene.actions.front().what).plan.cancels.empty());
+}
+
+TEST_CASE("queue: a request that is being served is not given up for a step") {
+  Scene scene = crowd(1, 1);
+  scene.set().on_stockout = {{.wait = Seconds{30}, .zones = {"us-central1-f"}}};
+  scene.asked(1, "a-0", RequestState::Creating);
+  CHECK(scene.rounds(3).empty());
+}
+
+TEST_CASE("queue: who waits for max_nodes freezes nobody's step, and flex-resume is told") {
+  Scene scene{8};
+  scene.set().max_nodes = 3;
+  scene.set().on_stockout = {{.wait = Seconds{60}, .zones = {"us-central1-f"}}};
+  scene.waiting_job(1, "a-[0-1]").start_time = scene.shot.now;
+  scene.asked(1, "a-[0-1]").created = scene.shot.now;
+  scene.waiting_job(2, "a-[2-3]").start_time = scene.shot.now;
+  scene.rounds(2);
+  CHECK(asked_jobs(scene).empty());
+  CHECK(scene.waiting_nodesets == std::map<std::string, std::size_t>{{"a", 1}});
+  scene.rounds(2);
+  CHECK(asked_jobs(scene) == Jobs{1});
+}
+
+TEST_CASE("queue: what others ask for at the same time counts for max_nodes") {
+  Scene scene{8};
+  scene.set().max_nodes = 3;
+  scene.waiting_job(1, "a-[0-1]");
+  scene.shot.asked = {{"a-5"}, {"a-6"}};
+  scene.rounds(2);
+  CHECK(asked_jobs(scene).empty());
+  scene.shot.asked = {{"a-0"}, {"a-6"}};
+  scene.round();
+  CHECK(asked_jobs(scene) == Jobs{1});
+}
+
+TEST_CASE("queue: a job that never fits beside the static nodes is given back, nobody waits") {
+  Scene scene{8};
+  scene.set().max_nodes = 4;
+  scene.make_static("a-[0-1]");
+  scene.running_job(9, "a-[0-1]");
+  scene.vms("a-[0-1]");
+  scene.waiting_job(1, "a-[2-4]").start_time = scene.shot.now - Seconds{30};
+  scene.waiting_job(2, "a-[5-6]").start_time = scene.shot.now;
+  scene.rounds(2);
+  CHECK(asked_jobs(scene) == Jobs{2});
+  CHECK(scene.waiting_nodesets.empty());
+  std::vector<Refusal> refusals;
+  for (const Action& action : scene.actions) {
+    if (const auto* ask = std::get_if<AskForNodes>(&action.what))
+      refusals.insert(refusals.end(), ask->plan.refusals.begin(), ask->plan.refusals.end());
+  }
+  REQUIRE(refusals.size() == 1);
+  CHECK(refusals[0].job == 1);
+  CHECK(refusals[0].error.kind == ErrorKind::Invalid);
+  CHECK_THAT(refusals[0].error.what, ContainsSubstring("beside 2 of its static nodes"));
+}
+
+TEST_CASE("queue: the first in line tries with all lanes of its race") {
+  Scene scene{2};
+  scene.set().race = 2;
+  scene.waiting_job(1, "a-0");
+  scene.memory.requests = {.limit = 1, .probes = 1, .learned = scene.shot.now};
+  scene.asked(9, "a-1");
+  scene.rounds(3);
+  CHECK(asked_jobs(scene).empty());
+  scene.round();
+  CHECK(asked_jobs(scene) == Jobs{1, 1});
+}
+
+TEST_CASE("queue: what was learned of the quota is forgotten after a quarter of an hour") {
+  Scene scene{1};
+  scene.memory.requests = {.limit = 1, .probes = 1, .learned = scene.shot.now};
+  scene.rounds(59);
+  CHECK(scene.memory.requests.limit == 1);
+  scene.round();
+  CHECK(scene.memory.requests.limit == 0);
+}
+
+TEST_CASE("queue: the parts of a heterogeneous job are asked for together") {
+  Scene scene{4};
+  scene.settings.api.max_active_requests = 2;
+  scene.waiting_job(5, "a-0").het_job_id = 5;
+  scene.waiting_job(6, "a-1").het_job_id = 5;
+  scene.asked(9, "a-3");
+  scene.rounds(2);
+  CHECK(asked_jobs(scene).empty());
+  CHECK_THAT(scene.comment(6), ContainsSubstring("its 2 requests are asked for together"));
+  scene.owned().requests.clear();
+  scene.round();
+  CHECK(asked_jobs(scene) == Jobs{5, 6});
 }

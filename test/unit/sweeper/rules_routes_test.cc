@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Ways that cannot be taken: zones that never serve, requests that fail beside others, what an admin
-// has cancelled; static nodes, and groups that the config has left.
+// Ways that cannot be taken: zones that never serve, requests that fail beside others, what an
+// admin has cancelled; static nodes, and groups that the config has left.
 #include "test/support/catch.h"
 #include "test/support/scene.h"
 
@@ -69,8 +69,8 @@ TEST_CASE("on_stockout: a zone that can never serve takes the next step at once"
   CHECK(groups_asked(scene) == Texts{"hpc-a-s1"});
   // Again: at once.
   asked_in(scene, "hpc-a-s1", 7, "a-[0-1]", {.step = 1}, kNever);
-  CHECK(scene.round() == Texts{"failed_request delete_request @hpc-a/j7-hpc-a",
-                               "on_stockout ask a-[0-1] job=7"});
+  CHECK(scene.round() ==
+        Texts{"failed_request delete_request @hpc-a/j7-hpc-a", "on_stockout ask a-[0-1] job=7"});
   CHECK(groups_asked(scene) == Texts{"hpc-a-s2"});
   // After the last the job is held.
   asked_in(scene, "hpc-a-s2", 7, "a-[0-1]", {.step = 2}, kNever);

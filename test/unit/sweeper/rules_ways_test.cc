@@ -118,15 +118,18 @@ TEST_CASE("resubmit: a request that has waited too long is asked for once more, 
   CHECK(scene.round().empty());
 }
 
-TEST_CASE("resubmit: not while others wait for a first request, nor without a job") {
+TEST_CASE("resubmit: in the old one's slot where there is no other, and not without a job") {
   Scene scene;
   scene.set().resubmit_after = Seconds{60};
   scene.settings.api.max_active_requests = 1;
   scene.waiting_job(7, "a-[0-1]");
   scene.asked(7, "a-[0-1]");
-  CHECK(scene.rounds(3, Seconds{100}).empty());
+  CHECK(scene.round(Seconds{100}) == Texts{"resubmit ask a-[0-1] job=7"});
+  REQUIRE(ask_in(scene)->plan.cancels.size() == 1);
+  CHECK(ask_in(scene)->plan.cancels[0].request.text == "j7-x");
   scene.settings.api.max_active_requests = 100;
   CHECK(scene.round().size() == 1);
+  CHECK(ask_in(scene)->plan.cancels.empty());
   scene.end_job(7);
   for (const std::string& text : scene.round()) CHECK(text.find("resubmit") == std::string::npos);
 }
@@ -178,6 +181,27 @@ TEST_CASE("on_stockout: what was refused is asked for again, and nothing after t
   CHECK(scene.round(Seconds{60}) == Texts{"on_stockout ask a-0 job=7"});
   scene.shot.is_bulk_under_way = true;
   CHECK(scene.round().empty());
+}
+
+TEST_CASE("on_stockout: counts from the request, not while nothing is asked for") {
+  Scene scene;
+  scene.settings.api.max_active_requests = 1;
+  scene.set().on_stockout = {{.wait = Seconds{60}, .zones = {"us-central1-f"}}};
+  scene.waiting_job(9, "a-1").start_time = scene.shot.now - Seconds{1000};
+  scene.asked(9, "a-1", RequestState::Creating);
+  scene.waiting_job(7, "a-0").start_time = scene.shot.now;
+  CHECK(scene.rounds(10).empty());
+  CHECK(scene.memory.stockouts.at("a job 7").step == 0);
+  // There is room: the first way is tried, for its whole time.
+  scene.end_job(9);
+  scene.state("a-1", kOff);
+  scene.owned().requests.clear();
+  scene.no_vms();
+  CHECK(scene.round() == Texts{"unrequested_node ask a-0 job=7"});
+  scene.settings.api.max_active_requests = 9;
+  scene.asked(7, "a-0").created = scene.shot.now;
+  CHECK(scene.rounds(3).empty());
+  CHECK(scene.round() == Texts{"on_stockout ask a-0 job=7"});
 }
 
 TEST_CASE("on_stockout: not for a node that has its VM, nor for nobody") {

@@ -321,7 +321,8 @@ TEST_CASE("job_note: VMs that end before a limit that was raised while they boot
   scene.shot.jobs.items[0].admin_comment = scene.comment(7);
   scene.shot.jobs.items[0].time_limit = 10h;
   scene.raw_round(2min);
-  CHECK(scene.comment(7).find("before the job's time limit of 10:00:00 is over: it will be requeued") !=
+  CHECK(scene.comment(7).find(
+            "before the job's time limit of 10:00:00 is over: it will be requeued") !=
         std::string::npos);
 }
 
