@@ -177,28 +177,28 @@ class Planner {
   }
 
   void give_back(const Job& job) {
-    const Fate fate = fate_of(job, wish_.then);
+    const TimeoutOutcome fate = fate_of(job, wish_.then);
     // The parts of a heterogeneous job go together: only its leader can be requeued.
     const JobId whole = job.het_job_id != 0 ? job.het_job_id : job.id;
     plan_.slurm.push_back(action(TellJob{
         .job = job.id, .comment = with_note(job.admin_comment, note_cancelled(why_, fate))}));
     plan_.sentences.push_back(fmt::format("job {} {}", job.id, fate_text(fate)));
-    if (fate == Fate::Requeued || fate == Fate::Held)
-      plan_.slurm.push_back(
-          action(RequeueJob{.job = whole, .hold = fate == Fate::Held, .nodes = job.nodes}));
-    else if (fate == Fate::Cancelled)
+    if (fate == TimeoutOutcome::Requeued || fate == TimeoutOutcome::Held)
+      plan_.slurm.push_back(action(
+          RequeueJob{.job = whole, .hold = fate == TimeoutOutcome::Held, .nodes = job.nodes}));
+    else if (fate == TimeoutOutcome::Cancelled)
       plan_.slurm.push_back(action(CancelJob{.job = whole, .nodes = job.nodes}));
   }
 
-  static std::string_view fate_text(Fate fate) {
+  static std::string_view fate_text(TimeoutOutcome fate) {
     switch (fate) {
-      case Fate::Requeued:
+      case TimeoutOutcome::Requeued:
         return "is requeued: it asks again when its turn comes";
-      case Fate::Held:
+      case TimeoutOutcome::Held:
         return "is requeued and held: scontrol release lets it ask again";
-      case Fate::Cancelled:
+      case TimeoutOutcome::Cancelled:
         return "is cancelled";
-      case Fate::Ended:
+      case TimeoutOutcome::Ended:
         break;
     }
     return "ends, as it cannot be requeued";

@@ -34,7 +34,7 @@ std::string_view code_of(Colour colour) {
   return "";
 }
 
-std::tm local_time(TimePoint time) {
+std::tm to_local(TimePoint time) {
   const std::time_t seconds = time.time_since_epoch().count();
   std::tm parts{};
   ::localtime_r(&seconds, &parts);
@@ -63,8 +63,8 @@ Terminal standard_output() {
 
 std::string clock_text(TimePoint time, TimePoint now) {
   if (time == TimePoint{}) return "-";
-  const std::tm then = local_time(time);
-  const std::tm today = local_time(now);
+  const std::tm then = to_local(time);
+  const std::tm today = to_local(now);
   const bool is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
   return is_today ? fmt::format("{:%H:%M:%S}", then) : fmt::format("{:%Y-%m-%d %H:%M:%S}", then);
 }

@@ -19,10 +19,10 @@ Patience patience_of(const NodesetConfig& nodeset, const Job& job) {
   return patience;
 }
 
-Fate fate_of(const Job& job, OnTimeout then) {
-  if (then == OnTimeout::Cancel) return Fate::Cancelled;
-  if (!job.is_batch || !job.may_requeue) return Fate::Ended;
-  return then == OnTimeout::Hold ? Fate::Held : Fate::Requeued;
+TimeoutOutcome fate_of(const Job& job, OnTimeout then) {
+  if (then == OnTimeout::Cancel) return TimeoutOutcome::Cancelled;
+  if (!job.is_batch || !job.may_requeue) return TimeoutOutcome::Ended;
+  return then == OnTimeout::Hold ? TimeoutOutcome::Held : TimeoutOutcome::Requeued;
 }
 
 TimePoint began_to_wait(const ResizeRequest& request, const Job& job) {

@@ -23,7 +23,7 @@ struct Patience {
 [[nodiscard]] Patience patience_of(const NodesetConfig& nodeset, const Job& job);
 
 /// What becomes of the job when its patience is over.
-[[nodiscard]] Fate fate_of(const Job& job, OnTimeout then);
+[[nodiscard]] TimeoutOutcome fate_of(const Job& job, OnTimeout then);
 
 /// Since when the job waits for the request. One that was renewed, or that follows another, began
 /// to wait with its job; a job that came to another's request has not waited longer than it has its

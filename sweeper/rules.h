@@ -258,7 +258,7 @@ void send_away(Round& round,
                Rule rule,
                const std::string& why,
                const Job& job,
-               Fate fate,
+               TimeoutOutcome fate,
                const std::vector<NodeName>& going);
 /// The parts of a heterogeneous job go together, and its author looks at any of them.
 void tell_all_parts(

@@ -46,15 +46,15 @@ std::string_view fate(const Overrun& overrun) {
   return overrun.is_requeued ? "it will be requeued then" : "it ends then";
 }
 
-std::string_view words_of(Fate fate) {
+std::string_view words_of(TimeoutOutcome fate) {
   switch (fate) {
-    case Fate::Requeued:
+    case TimeoutOutcome::Requeued:
       return "back in the queue";
-    case Fate::Held:
+    case TimeoutOutcome::Held:
       return "held, 'scontrol release' it to try again";
-    case Fate::Cancelled:
+    case TimeoutOutcome::Cancelled:
       return "cancelled, submit it again to try again";
-    case Fate::Ended:
+    case TimeoutOutcome::Ended:
       return "ended, it may not be requeued; submit it again to try again";
   }
   return {};
@@ -299,15 +299,15 @@ std::string why_given_up(Seconds limit, bool is_own_limit) {
                      format_slurm_time(limit));
 }
 
-std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate) {
+std::string note_provision_timeout(Seconds limit, bool is_own_limit, TimeoutOutcome fate) {
   return fmt::format("{}; {}", why_given_up(limit, is_own_limit), words_of(fate));
 }
 
-std::string note_not_eligible(std::string_view why, Fate fate) {
+std::string note_not_eligible(std::string_view why, TimeoutOutcome fate) {
   return fmt::format("no VMs: {}; {}", why, words_of(fate));
 }
 
-std::string note_cancelled(std::string_view why, Fate fate) {
+std::string note_cancelled(std::string_view why, TimeoutOutcome fate) {
   return fmt::format("no VMs: {}; {}", why, words_of(fate));
 }
 

@@ -113,7 +113,7 @@ struct Overrun {
                                             const std::optional<TimePoint>& next);
 
 /// What becomes of a job whose VMs did not come in time.
-enum class Fate {
+enum class TimeoutOutcome {
   Requeued,
   Held,
   Cancelled,
@@ -124,13 +124,15 @@ enum class Fate {
 /// provision_timeout 00:30:00".
 [[nodiscard]] std::string why_given_up(Seconds limit, bool is_own_limit);
 /// And what becomes of it.
-[[nodiscard]] std::string note_provision_timeout(Seconds limit, bool is_own_limit, Fate fate);
+[[nodiscard]] std::string note_provision_timeout(Seconds limit,
+                                                 bool is_own_limit,
+                                                 TimeoutOutcome fate);
 
 /// slurmctld would not let it start now, so no VM is bought for it: "no VMs: reservation course …".
-[[nodiscard]] std::string note_not_eligible(std::string_view why, Fate fate);
+[[nodiscard]] std::string note_not_eligible(std::string_view why, TimeoutOutcome fate);
 
 /// An admin cancelled its request: "no VMs: request j12-x was cancelled by ann; held, …".
-[[nodiscard]] std::string note_cancelled(std::string_view why, Fate fate);
+[[nodiscard]] std::string note_cancelled(std::string_view why, TimeoutOutcome fate);
 
 /// The nodeset does not boot, or an admin has paused it.
 [[nodiscard]] std::string note_stopped(std::string_view nodeset, std::string_view why);

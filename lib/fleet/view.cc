@@ -111,7 +111,10 @@ struct NodesetLook {
       if (!is_ours || is_empty) continue;
       if (looked_at.contains(name)) {
         // None of the nodes belongs in it, but what it has counts.
-        if (!own.contains(name)) seen.is_read = false;
+        const bool is_looked_into = std::any_of(own.begin(), own.end(), [&](std::size_t number) {
+          return nodeset_group_name(cluster, nodeset.name, number) == name;
+        });
+        if (!is_looked_into) seen.is_read = false;
         continue;
       }
       if (described_number(seen.group->description, "job") != 0)

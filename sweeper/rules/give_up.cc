@@ -29,13 +29,14 @@ void send_away(Round& round,
                Rule rule,
                const std::string& why,
                const Job& job,
-               Fate fate,
+               TimeoutOutcome fate,
                const std::vector<NodeName>& going) {
   const JobId whole = job.het_job_id != 0 ? job.het_job_id : job.id;
   const std::vector<NodeName>& nodes = going.empty() ? job.nodes : going;
-  if (fate == Fate::Requeued || fate == Fate::Held) {
-    round.add(rule, why, RequeueJob{.job = whole, .hold = fate == Fate::Held, .nodes = nodes});
-  } else if (fate == Fate::Cancelled || going.empty()) {  // else it ends with its nodes
+  if (fate == TimeoutOutcome::Requeued || fate == TimeoutOutcome::Held) {
+    round.add(
+        rule, why, RequeueJob{.job = whole, .hold = fate == TimeoutOutcome::Held, .nodes = nodes});
+  } else if (fate == TimeoutOutcome::Cancelled || going.empty()) {  // else it ends with its nodes
     round.add(rule, why, CancelJob{.job = whole, .nodes = nodes});
   }
 }

@@ -185,7 +185,7 @@ void requeue(Round& round, const Job& job, const Part& part, const std::string& 
 void give_back(Round& round, const Job& job, const Part& part, const Finding& finding) {
   const bool has_registered = part.coming.size() < part.there.size();
   // What can neither wait without its nodes nor be requeued keeps what it has.
-  if (has_registered && fate_of(job, OnTimeout::Requeue) != Fate::Requeued) return;
+  if (has_registered && fate_of(job, OnTimeout::Requeue) != TimeoutOutcome::Requeued) return;
   const Cancels cancels = cancel_requests(round, job, part, finding.why);
   if (cancels == Cancels::NotNow) return;
   round.claim(names_of(part.there));

@@ -188,7 +188,8 @@ void give_back(Round& round, const Leaving& leaving, const std::vector<const Job
   round.memory.eligibility[job.id].given_back.insert(leaving.obstacle.key);
   for (const Placed<ResizeRequest>& request : requests)
     cancel_request(round, Rule::NoLongerEligible, why, request);
-  const Fate fate = job.is_batch && job.may_requeue ? Fate::Requeued : Fate::Cancelled;
+  const TimeoutOutcome fate =
+      job.is_batch && job.may_requeue ? TimeoutOutcome::Requeued : TimeoutOutcome::Cancelled;
   tell_all_parts(round, Rule::NoLongerEligible, why, job, note_not_eligible(why, fate));
   std::vector<NodeName> going = nodes_given_up(round, job, all);
   round.claim(going);

@@ -21,7 +21,7 @@ void give_up(Round& round, const NodesetConfig& nodeset, const std::vector<const
   for (const Job* job : jobs) {
     const Patience patience = patience_of(nodeset, *job);
     why = why_over(patience);
-    const Fate fate = fate_of(*job, patience.then);
+    const TimeoutOutcome fate = fate_of(*job, patience.then);
     tell_all_parts(round,
                    Rule::ProvisionTimeout,
                    why,
