@@ -79,6 +79,7 @@ struct StockoutState {
   TimePoint since{};         ///< when what this step says was asked for
   std::uint64_t round = 0;   ///< the last in which they waited
   bool is_asked = false;     ///< else nothing of this step has been asked for, and no time counts
+  bool is_shut = false;      ///< its ways are shut, as was seen in the last round
   bool is_hopeless = false;  ///< the zones of the one before can never serve it
 };
 

@@ -75,7 +75,9 @@ StockoutState& state_of(Round& round, const NodePicture& first) {
   const ResizeRequest* const request = latest_request(first);
   if (request != nullptr && request_way(*request).step > state.step)
     state = {.step = request_way(*request).step};
-  const auto asked = asked_at(round, first, state.step);
+  auto asked = asked_at(round, first, state.step);
+  // Nothing is asked for in a way that is shut; the next one still comes after its wait.
+  if (!asked && state.is_shut) asked = state.since;
   if (state.is_asked) {
     // Between two requests there may be none for a moment.
     const bool is_idle =
@@ -137,6 +139,7 @@ void look_at(Round& round, const Waiting& waiting) {
     ++state.step;
     state.since = round.shot.now;
     state.is_asked = false;
+    state.is_shut = false;
     state.is_hopeless = is_skipped;
     round.memory.retries.erase(first.name);
   }
@@ -147,7 +150,8 @@ void look_at(Round& round, const Waiting& waiting) {
       make_turn(round, Rule::Stockout, why_next(state, nodeset), waiting.nodes, state.since);
   turn.options = {.step = state.step, .is_second = true};
   turn.is_extra = first.is_asked_for();
-  if (!is_shut_out(round, turn)) round.enqueue(std::move(turn));
+  state.is_shut = is_shut_out(round, turn);
+  if (!state.is_shut) round.enqueue(std::move(turn));
 }
 
 }  // namespace

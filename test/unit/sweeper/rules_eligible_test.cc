@@ -250,6 +250,8 @@ TEST_CASE("no_longer_eligible: static nodes stay, and the budget bounds it") {
   scene.partition().starts_jobs = false;
   SECTION("static nodes") {
     scene.make_static("a-[0-1]");
+    for (ResizeRequest& request : scene.owned("hpc-a").requests)
+      request.run_duration = kMaxRunDuration;
     CHECK(scene.twice() ==
           Texts{"no_longer_eligible comment job=7", "no_longer_eligible requeue a-[0-1] job=7"});
   }

@@ -229,27 +229,28 @@ TEST_CASE("lease_end: the fence stays until the VM says when it ends") {
   scene.waiting_job(7, "a-0");
   ResizeRequest& request = scene.asked(7, "a-0");
   const auto fences = [&] {
-    std::vector<TimePoint> starts;
+    auto& items = scene.shot.reservations.items;
+    const auto drop = [&](const std::string& name) {
+      std::erase_if(items, [&](const Reservation& one) { return one.name == name; });
+    };
     for (const Action& action : scene.raw_round()) {
       if (const auto* set = std::get_if<SetReservation>(&action.what)) {
-        scene.shot.reservations.items = {set->reservation};
-        starts.push_back(set->reservation.start);
-      } else if (std::holds_alternative<DeleteReservation>(action.what)) {
-        scene.shot.reservations.items.clear();
+        drop(set->reservation.name);
+        items.push_back(set->reservation);
+      } else if (const auto* gone = std::get_if<DeleteReservation>(&action.what)) {
+        drop(gone->name);
       }
     }
-    return starts;
+    return items.size();
   };
-  CHECK(fences().size() == 1);
+  CHECK(fences() == 1);
   request.state = RequestState::Succeeded;
   scene.vms("a-0");
   scene.entry("a-0").terminates.reset();
-  CHECK(fences().empty());
-  REQUIRE(scene.shot.reservations.items.size() == 1);
+  REQUIRE(fences() == 1);
   CHECK(scene.shot.reservations.items[0].start <= scene.shot.now + 75min);
   scene.entry("a-0").terminates = scene.shot.now + 70min;
-  fences();
-  REQUIRE(scene.shot.reservations.items.size() == 1);
+  REQUIRE(fences() == 1);
   CHECK(scene.shot.reservations.items[0].start <= scene.shot.now + 70min);
 }
 
