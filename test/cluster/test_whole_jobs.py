@@ -183,6 +183,7 @@ def test_a_raised_time_limit_renews_the_request(desk):
 
 
 def test_a_time_limit_raised_while_the_vms_boot_is_told_before_the_job_begins(desk):
+    desk.cluster.set_no_boot(["boot-0"])
     desk.emulator.set_capacity(a=1)
     job = desk.submit("boot", "-N1")
     desk.wait(lambda now: "boot-0" in now.vms, 60, "the VM")
