@@ -39,7 +39,7 @@ def make_group(stage, name, zone="a", more="", **fields):
 
 
 def make_individual_group(stage):
-    make_group(stage, base(stage), more=INDIVIDUAL_MARK, targetSizePolicy={"mode": "INDIVIDUAL"})
+    make_group(stage, base(stage), "ab", more=INDIVIDUAL_MARK, targetSizePolicy={"mode": "INDIVIDUAL"})
 
 
 def make_individual(stage, room=-1):
