@@ -26,8 +26,6 @@ class Crowd:
         self.emulator = Emulator(build / "emulator" / "flex-gce-emulator", boot_delay_ms=2000,
                                  capacity={f"{REGION}-a": 0, f"{REGION}-b": 0}, quota={"ACTIVE_RESIZE_REQUESTS": MOST})
         self.cluster = Cluster(
-            # Jobs that begin at once would end, and their VMs make room for others.
-            quick_tick=False,
             [Nodeset("many", JOBS, partition={"SuspendTime": "INFINITE", "ResumeTimeout": "120"}),
              Nodeset("few", 12, {"zones": [f"{REGION}-b"]}, boots=False),
              Nodeset("capped", 4, {"zones": [f"{REGION}-b"], "max_nodes": 2}, boots=False)],
