@@ -45,8 +45,29 @@ class SlurmActor {
     return true;
   }
 
+  /// How a job stands is told only where nobody has written into its comment since the look:
+  /// flexctl, say, why its request was cancelled. One call, and only where something is to be told.
+  void find_renoted(const std::vector<const Action*>& actions) {
+    const bool is_any = std::any_of(
+        actions.begin(), actions.end(), [](const Action* action) { return is_note(*action); });
+    if (!is_any) return;
+    const auto jobs = actor_.scheduler.load_all_jobs();
+    if (!jobs) return;
+    std::unordered_map<JobId, const std::string*> comments;
+    for (const Job& job : actor_.shot.jobs.items) comments[job.id] = &job.admin_comment;
+    std::unordered_set<JobId> changed;
+    for (const Job& job : *jobs) {
+      const auto found = comments.find(job.id);
+      if (found != comments.end() && *found->second != job.admin_comment) changed.insert(job.id);
+    }
+    for (const Action* action : actions) {
+      if (is_note(*action) && changed.contains(job_of(*action))) renoted_.insert(job_of(*action));
+    }
+  }
+
   void carry_out(const Action& action) {
     if (const auto* tell = std::get_if<TellJob>(&action.what)) {
+      if (renoted_.contains(tell->job)) return postpone(action, kRenoted);
       if (finish(action, actor_.scheduler.set_admin_comment(tell->job, tell->comment)))
         actor_.memory.notes[tell->job] = actor_.shot.now;
     } else if (const auto* back = std::get_if<GiveJobBack>(&action.what)) {
@@ -129,6 +150,10 @@ class SlurmActor {
            std::holds_alternative<NoteDrain>(action.what) ||
            std::holds_alternative<SetReservation>(action.what) ||
            std::holds_alternative<DeleteReservation>(action.what);
+  }
+
+  static bool is_note(const Action& action) {
+    return action.rule == Rule::JobNote && std::holds_alternative<TellJob>(action.what);
   }
 
   /// Comments before what ends or moves a job, jobs before their nodes.
@@ -317,6 +342,7 @@ class SlurmActor {
   }
 
   static constexpr std::string_view kGap = "what takes its place could not be made";
+  static constexpr std::string_view kRenoted = "its comment has changed since it was looked at";
 
   void postpone(const Action& action,
                 std::string_view why = "slurmctld has changed the node since it was looked at") {
@@ -442,6 +468,7 @@ class SlurmActor {
 
   Actor& actor_;
   ActReport& report_;
+  std::unordered_set<JobId> renoted_{};  ///< whose comment has changed since the look
   std::unordered_set<NodeName> changed_{};
   std::unordered_set<JobId> moved_{};
   std::set<JobId> requeued_{};                  ///< or cancelled
@@ -471,6 +498,7 @@ void act_on_slurm(Actor& actor, const std::vector<Action>& actions, ActReport& r
         return SlurmActor::moves_nothing(*action);
       });
   if (!is_harmless && !slurm.prepare()) return;
+  slurm.find_renoted(ordered);
   const auto first_node =
       std::stable_partition(ordered.begin(), ordered.end(), [](const Action* action) {
         return SlurmActor::order(*action) < SlurmActor::kNodes;

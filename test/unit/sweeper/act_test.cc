@@ -282,6 +282,21 @@ TEST_CASE("act: comments come before what moves the job, jobs before nodes") {
   CHECK(stage.scene.memory.notes.at(7) == stage.scene.shot.now);
 }
 
+TEST_CASE("act: a comment that was written since the look is not overwritten by how it stands") {
+  Stage stage;
+  stage.scene.waiting_job(7, "a-0");
+  stage.scene.waiting_job(8, "a-1");
+  stage.settle();
+  stage.slurm.jobs[0].admin_comment = "flex: no VMs: request j7-x was cancelled by root";
+  const ActReport report =
+      stage.carry_out({action(Rule::JobNote, TellJob{.job = 7, .comment = "flex: waiting"}),
+                       action(Rule::JobNote, TellJob{.job = 8, .comment = "flex: waiting"})});
+  CHECK(report.done == 1);
+  CHECK(report.again == 1);
+  CHECK(stage.slurm.jobs[0].admin_comment == "flex: no VMs: request j7-x was cancelled by root");
+  CHECK(stage.slurm.jobs[1].admin_comment == "flex: waiting");
+}
+
 TEST_CASE("act: what others wrote in a node's extra since the look stays") {
   Stage stage;
   stage.scene.node("a-2").extra = "flex(end=5,nodeset=a)";
