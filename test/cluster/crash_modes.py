@@ -44,7 +44,7 @@ def make_individual_group(stage):
 
 def make_individual(stage, room=-1):
     """All nodes wait, or have VMs, one by one."""
-    stage.emulator.set_capacity(a=room)
+    stage.emulator.set_capacity(a=room, b=room)
     make_individual_group(stage)
     stage.emulator.api("POST", f"{REGION}/instanceGroupManagers/{base(stage)}/createInstances",
                        {"instances": [{"name": node} for node in stage.nodes]})

@@ -109,7 +109,9 @@ def make_modes(build, nodesets, capacity):
     emulator = Emulator(build / "emulator" / "flex-gce-emulator", templates=TEMPLATES,
                         regions={REGION: [zone(letter) for letter in LETTERS]},
                         capacity={zone(letter): size for letter, size in capacity.items()})
-    return Modes(Cluster(nodesets, build=build, emulator=emulator, flex_extra=FLEX, name=NAME), Look)
+    return Modes(Cluster(nodesets, build=build, emulator=emulator, flex_extra=FLEX, name=NAME,
+                         # Short jobs that begin at once may be over between two looks.
+                         quick_tick=False), Look)
 
 
 def last_call(emulator):
