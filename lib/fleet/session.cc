@@ -5,6 +5,7 @@
 #include "lib/core/clock.h"
 #include "lib/fleet/history.h"
 #include "lib/fleet/queue.h"
+#include "lib/gce/curl_http.h"
 #include "lib/gce/rest_cloud.h"
 #include "lib/slurm/hostlist.h"
 #include "lib/slurm/libslurm_scheduler.h"
@@ -39,6 +40,7 @@ Result<std::unique_ptr<Cloud>> open_cloud(const Config& config, const RetryPolic
 std::optional<Session> open_session(const Options& options,
                                     const Log& log,
                                     const RetryPolicy& retry) {
+  start_loading_curl();
   // Slurm first: only it knows SlurmUser, to whom the config may belong. The config's problems are
   // told first all the same.
   auto scheduler = open_libslurm();

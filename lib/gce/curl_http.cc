@@ -20,8 +20,8 @@ class CurlHttp final : public HttpClient {
  public:
   CurlHttp(CurlSettings settings, CurlMultiPtr multi)
       : settings_(std::move(settings)), multi_(std::move(multi)) {
-    curl_multi_setopt(multi_.get(), CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
-    curl_multi_setopt(
+    curl().multi_setopt(multi_.get(), CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
+    curl().multi_setopt(
         multi_.get(), CURLMOPT_MAXCONNECTS, static_cast<long>(settings_.max_in_flight));
   }
 
@@ -29,7 +29,7 @@ class CurlHttp final : public HttpClient {
   CurlHttp& operator=(const CurlHttp&) = delete;
 
   ~CurlHttp() override {
-    for (auto& [handle, transfer] : active_) curl_multi_remove_handle(multi_.get(), handle);
+    for (auto& [handle, transfer] : active_) curl().multi_remove_handle(multi_.get(), handle);
   }
 
   void send(HttpRequest request, Answer answer) override {
@@ -50,7 +50,7 @@ class CurlHttp final : public HttpClient {
       if (now() >= deadline_) return expire();
       start_queued();
       int running = 0;
-      curl_multi_perform(multi_.get(), &running);
+      curl().multi_perform(multi_.get(), &running);
       const bool has_answered = answer_finished();
       const bool has_fired = fire_due();
       if (queue_.empty() && active_.empty() && timers_.empty()) return;
@@ -77,7 +77,7 @@ class CurlHttp final : public HttpClient {
     if (auto allowed = check_url(transfer->request.url, settings_); !allowed)
       return refuse(*transfer, std::move(allowed.error()));
     if (idle_.empty()) {
-      transfer->handle.reset(curl_easy_init());
+      transfer->handle.reset(curl().easy_init());
     } else {
       transfer->handle = std::move(idle_.back());
       idle_.pop_back();
@@ -86,7 +86,7 @@ class CurlHttp final : public HttpClient {
     if (handle == nullptr)
       return refuse(*transfer, {ErrorKind::Internal, "libcurl gives no handle", "HTTP_FAILED"});
     prepare(*transfer, settings_, left());
-    if (curl_multi_add_handle(multi_.get(), handle) != CURLM_OK)
+    if (curl().multi_add_handle(multi_.get(), handle) != CURLM_OK)
       return refuse(*transfer, {ErrorKind::Internal, "libcurl takes no transfer", "HTTP_FAILED"});
     active_.emplace(handle, std::move(transfer));
   }
@@ -101,13 +101,13 @@ class CurlHttp final : public HttpClient {
     // First collected, then answered: an answer may start transfers.
     std::vector<std::pair<Answer, Result<HttpResponse>>> done;
     int waiting = 0;
-    while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &waiting)) {
+    while (const CURLMsg* message = curl().multi_info_read(multi_.get(), &waiting)) {
       if (message->msg != CURLMSG_DONE) continue;
       const CURLcode code = message->data.result;
       auto node = active_.extract(message->easy_handle);
       if (node.empty()) continue;
       Transfer& transfer = *node.mapped();
-      curl_multi_remove_handle(multi_.get(), node.key());
+      curl().multi_remove_handle(multi_.get(), node.key());
       auto response = finish(transfer, code);
       done.emplace_back(std::move(transfer.answer), std::move(response));
       idle_.push_back(std::move(transfer.handle));
@@ -137,7 +137,7 @@ class CurlHttp final : public HttpClient {
     if (!timers_.empty()) until = std::min(until, timers_.begin()->first);
     const auto wait = std::chrono::ceil<milliseconds>(until - now());
     const auto bounded = std::clamp(wait, milliseconds{0}, milliseconds{1000});
-    curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(bounded.count()), nullptr);
+    curl().multi_poll(multi_.get(), nullptr, 0, static_cast<int>(bounded.count()), nullptr);
   }
 
   /// Answers everything, and everything that these answers start, until it is quiet.
@@ -146,7 +146,7 @@ class CurlHttp final : public HttpClient {
     while (!queue_.empty() || !active_.empty() || !timers_.empty()) {
       std::vector<Answer> answers;
       for (auto& [handle, transfer] : active_) {
-        curl_multi_remove_handle(multi_.get(), handle);
+        curl().multi_remove_handle(multi_.get(), handle);
         answers.push_back(std::move(transfer->answer));
       }
       active_.clear();
@@ -172,10 +172,8 @@ class CurlHttp final : public HttpClient {
 }  // namespace
 
 Result<std::unique_ptr<HttpClient>> make_curl_http(CurlSettings settings) {
-  // Once for the process and never undone: others may use libcurl, too. No Winsock, no Amiga; TLS
-  // is set up by OpenSSL itself.
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_NOTHING);
-  CurlMultiPtr multi(started == CURLE_OK ? curl_multi_init() : nullptr);
+  if (const auto& loaded = load_curl(); !loaded) return loaded.error();
+  CurlMultiPtr multi(curl().multi_init());
   if (!multi) return Error{ErrorKind::Internal, "libcurl does not start", "HTTP_FAILED"};
   return std::unique_ptr<HttpClient>(
       std::make_unique<CurlHttp>(std::move(settings), std::move(multi)));

@@ -19,9 +19,12 @@ struct CurlSettings {
   std::vector<std::string> plain_http_hosts{};
 };
 
+/// Begins to load libcurl in a thread, and returns. May be left out.
+void start_loading_curl();
+
 /// TLS is verified, redirects are not followed, plain http goes to loopback and the hosts named
-/// only, environment proxies are used for https to other hosts only. Internal: libcurl does not
-/// start.
+/// only, environment proxies are used for https to other hosts only. Internal: there is no
+/// libcurl, or it does not start.
 [[nodiscard]] Result<std::unique_ptr<HttpClient>> make_curl_http(CurlSettings settings);
 
 }  // namespace flex

@@ -39,7 +39,7 @@ bool is_plain_host(const std::string& host, const CurlSettings& settings) {
 
 template <class T>
 void set(const Transfer& transfer, CURLoption option, T value) {
-  curl_easy_setopt(transfer.handle.get(), option, value);
+  curl().easy_setopt(transfer.handle.get(), option, value);
 }
 
 void set_headers(Transfer& transfer) {
@@ -111,7 +111,7 @@ void prepare(Transfer& transfer, const CurlSettings& settings, std::chrono::mill
   const bool is_https = origin && origin->scheme == "https";
   const auto timeout = std::max(std::min(request.timeout, left), std::chrono::milliseconds{1});
 
-  curl_easy_reset(transfer.handle.get());
+  curl().easy_reset(transfer.handle.get());
   set(transfer, CURLOPT_URL, request.url.c_str());
   set(transfer, CURLOPT_WRITEFUNCTION, &on_data);
   set(transfer, CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
@@ -150,26 +150,26 @@ Result<HttpResponse> finish(Transfer& transfer, CURLcode code) {
                  "REPLY_TOO_LARGE"};
   if (code != CURLE_OK)
     return Error{kind_of(code),
-                 fmt::format("{}: {}", address(transfer.request.url), curl_easy_strerror(code)),
+                 fmt::format("{}: {}", address(transfer.request.url), curl().easy_strerror(code)),
                  "HTTP_FAILED"};
   CURL* handle = transfer.handle.get();
   HttpResponse response{.body = std::move(transfer.body)};
   long status = 0;
-  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  curl().easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   response.status = static_cast<int>(status);
   const char* content_type = nullptr;
-  curl_easy_getinfo(handle, CURLINFO_CONTENT_TYPE, &content_type);
+  curl().easy_getinfo(handle, CURLINFO_CONTENT_TYPE, &content_type);
   if (content_type != nullptr) response.content_type = content_type;
   curl_off_t wait = 0;
-  curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &wait);
+  curl().easy_getinfo(handle, CURLINFO_RETRY_AFTER, &wait);
   // Bounded before it is multiplied: a server may send any number.
   if (wait > 0) response.retry_after = std::chrono::seconds{std::min<curl_off_t>(wait, 86400)};
   curl_header* flavor = nullptr;
-  if (curl_easy_header(handle, "Metadata-Flavor", 0, CURLH_HEADER, -1, &flavor) == CURLHE_OK)
+  if (curl().easy_header(handle, "Metadata-Flavor", 0, CURLH_HEADER, -1, &flavor) == CURLHE_OK)
     response.metadata_flavor = flavor->value;
   curl_header* date = nullptr;
-  if (curl_easy_header(handle, "Date", 0, CURLH_HEADER, -1, &date) == CURLHE_OK) {
-    const time_t seconds = curl_getdate(date->value, nullptr);
+  if (curl().easy_header(handle, "Date", 0, CURLH_HEADER, -1, &date) == CURLHE_OK) {
+    const time_t seconds = curl().getdate(date->value, nullptr);
     if (seconds > 0) response.date = std::chrono::sys_seconds{std::chrono::seconds{seconds}};
   }
   return response;
