@@ -52,6 +52,12 @@ def test_every_file_of_tests_is_run():
     assert there == listed, f"to be listed in meson.build: {sorted(there - listed)}; not there: {sorted(listed - there)}"
 
 
+def test_the_example_of_the_readme_is_a_test():
+    code = (HERE / "test_example.py").read_text(encoding="utf-8").partition('"""\n')[2].strip()
+    block = "\n".join(f"    {line}" if line else "" for line in code.splitlines())
+    assert block in (HERE / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def cluster():
     stand_in = HERE / "harness" / "stand_in.py"
