@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Whether slurmctld still wants what flex-resume has planned, after something took its time.
+// Whether slurmctld still wants what flex-resume or the sweeper has planned, after something took
+// its time.
 #pragma once
 
 #include "lib/core/domain.h"

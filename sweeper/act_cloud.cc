@@ -10,6 +10,7 @@
 #include "lib/slurm/hostlist.h"
 #include "resume/admit.h"
 #include "resume/events.h"
+#include "resume/wanted.h"
 #include "sweeper/act.h"
 #include "sweeper/queue.h"
 #include "sweeper/rules.h"
@@ -64,7 +65,12 @@ class CloudActor {
     asked_before_ = find_asked();
     TurnsTaken turns{.active = count_active_requests(actor_.shot), .now = actor_.shot.now};
     turns.active -= std::min(turns.active, cancel_replaced(asked.plan));
-    asked.outcomes = apply_to_cloud(actor_.cloud, asked.plan, kWait);
+    WantedNow wanted{actor_.scheduler, asked.plan};
+    // Nodes without a job are wanted by a rule, whatever slurmctld says of them.
+    asked.outcomes =
+        apply_to_cloud(actor_.cloud, asked.plan, kWait, [&wanted](const PlannedRequest& request) {
+          return request.job == 0 || wanted(request);
+        });
     // VMs that are asked for directly take no place in the queue.
     turns.taken = static_cast<std::size_t>(std::count_if(
         asked.outcomes.begin(), asked.outcomes.end(), [](const RequestOutcome& outcome) {
@@ -352,9 +358,9 @@ class CloudActor {
       return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
     };
     for (const RequestOutcome& other : actor_.asked.outcomes) {
-      if (other.result != RequestResult::Failed && other.request.way.step >= step &&
-          names(other.request.spec.nodes))
-        return true;
+      const bool is_out =
+          other.result == RequestResult::Requested || other.result == RequestResult::Existing;
+      if (is_out && other.request.way.step >= step && names(other.request.spec.nodes)) return true;
     }
     for (const SweptGroup& group : actor_.shot.groups) {
       for (const ResizeRequest& request : group.requests) {
@@ -385,6 +391,14 @@ class CloudActor {
 
   void note(const RequestOutcome& outcome) {
     const RequestSpec& spec = outcome.request.spec;
+    if (outcome.result == RequestResult::Unwanted) {
+      ++report_.again;
+      note_asker(spec.nodes, "again", {ErrorKind::Precondition, kNotWantedAnyMore, {}});
+      return actor_.log.info("action_again",
+                             {{"job", outcome.request.job},
+                              {"nodes", fold_hostlist(spec.nodes)},
+                              {"why", kNotWantedAnyMore}});
+    }
     if (outcome.result != RequestResult::Failed) {
       ++report_.done;
       note_asker(spec.nodes, "done");

@@ -55,6 +55,12 @@ bool is_drain_lost(const Node& node, LastLook last) {
   return !is_allocated(node) || would_cost_job(node);
 }
 
+/// DOWN without a reason: a power-up that was carried out after an admin's DOWN has taken it
+/// (before 23.11). An admin's RESUME would have ended the DOWN.
+bool has_lost_reason(const Node& node) {
+  return is_down(node) && !is_draining(node) && node.reason.empty();
+}
+
 }  // namespace
 
 bool is_to_repair(const NodesetConfig& nodeset, const Node& node) {
@@ -91,6 +97,8 @@ DrainCare care_for_drain(const NodesetConfig& nodeset,
     return is_known ? DrainCare::Nothing : DrainCare::Remember;
   }
   if (!remembered || is_registration_refused(node)) return DrainCare::Nothing;
+  if (has_lost_reason(node))
+    return is_power_down_requested(node) ? DrainCare::Nothing : DrainCare::Restore;
   // While a power-down is still to come the drain is still there, or an admin has taken it away.
   if (is_power_down_requested(node))
     return is_draining(node) || !node.reason.empty() ? DrainCare::Nothing : DrainCare::Forget;

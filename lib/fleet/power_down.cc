@@ -33,12 +33,19 @@ Result<Done> send(Scheduler& scheduler, NodeRequest request, const TakeDownPlan:
   return scheduler.update_nodes_and_extra(call.nodes, request, call.reason, call.extra);
 }
 
+/// DOWN for a reason that only the note has: a power-up has taken it (lib/fleet/drain.cc).
+bool is_down_by_note(const Node& node) {
+  return is_down(node) && node.reason.empty() && drain_note(node.extra);
+}
+
 /// What the call says of a node that is drained for good. Its reason stays, except where the node
 /// goes DOWN: there the reason tells later rounds that it was us.
 Texts texts_for(const Node& node, const TakeDown& wish) {
   // An admin's reason that slurmctld has overwritten is still in the note.
-  const bool is_noted = is_slurmctlds_reason(node.reason) && drain_note(node.extra);
-  return {wish.request == NodeRequest::Down ? wish.reason : std::string{},
+  const bool is_lost = is_down_by_note(node);
+  const bool is_noted = is_lost || (is_slurmctlds_reason(node.reason) && drain_note(node.extra));
+  const std::string kept = is_lost ? *drain_note(node.extra) : std::string{};
+  return {wish.request == NodeRequest::Down ? wish.reason : kept,
           is_noted ? node.extra : with_drain_note(node.extra, node.reason)};
 }
 
@@ -91,7 +98,7 @@ TakeDownPlan plan_take_down(const Config& config,
     if (node != nullptr && is_about_to_wake(*node) && wish.request != NodeRequest::Down)
       plan.waking.push_back(name);
     else if (node != nullptr && place != nullptr &&
-             is_set_aside(config.nodesets[place->nodeset], *node))
+             (is_set_aside(config.nodesets[place->nodeset], *node) || is_down_by_note(*node)))
       calls[texts_for(*node, wish)].push_back(name);
     else
       calls[{wish.reason, {}}].push_back(name);

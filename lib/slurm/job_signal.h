@@ -15,6 +15,11 @@ namespace flex::slurm {
 /// the array's own number for the whole array.
 [[nodiscard]] std::string to_signal_target(JobId id, const slurm_job_info_t& job);
 
+/// slurmctld (22.05 to 26.05) answers so for a task of an array whenever two or more others still
+/// wait, although the one that runs has got its signal; else it means that the job does not run
+/// (pure).
+[[nodiscard]] bool may_have_arrived(const Error& error, bool is_task);
+
 /// As in scheduler.h.
 [[nodiscard]] Result<Done> signal_job(JobId job, int signal);
 [[nodiscard]] Result<Done> cancel_job(JobId job);

@@ -2,7 +2,9 @@
 // incomplete_job: a job has some of its VMs and waits for others (one did not boot, one is lost).
 // Those that are there cost money and end before the rest comes. They count only if they last for
 // the job's time limit, and only for incomplete_timeout. Then everything goes back and is asked for
-// together: with the job where it is while no node has registered; else the job is requeued.
+// together: with the job where it is while no node has registered; else the job is requeued. VMs of
+// several nodesets cannot be asked for together. They go back all the same: what comes again has
+// its whole lease before it.
 #include "lib/core/duration.h"
 #include "lib/core/job_note.h"
 #include "lib/fleet/groups.h"
@@ -22,14 +24,19 @@ namespace flex {
 
 namespace {
 
-/// A job that waits for VMs, and its nodes. Static nodes and nodes that other jobs share are not
-/// its own: they are in neither list.
+/// A job that waits for VMs, and its nodes. Static nodes are not its own: they are in no list.
+/// Neither are VMs that other jobs share; where such a node lacks its VM the job waits for it.
 struct Part {
   std::vector<const NodePicture*> there{};   ///< have a VM
   std::vector<const NodePicture*> coming{};  ///< of those, not registered yet
   std::vector<const NodePicture*> lacking{};
-  bool is_free = true;  ///< no other rule has taken up one of the nodes
+  bool lacks_shared = false;  ///< one of those is another job's, too
+  bool is_free = true;        ///< no other rule has taken up one of the nodes
 };
+
+bool is_shared(const NodePicture& node) {
+  return node.jobs.size() > 1;
+}
 
 Part part_of(const Round& round, const Job& job) {
   Part part;
@@ -37,9 +44,12 @@ Part part_of(const Round& round, const Job& job) {
     const NodePicture* const node = round.picture.find(name);
     if (node == nullptr || node->node == nullptr) continue;
     part.is_free = part.is_free && round.is_free(name);
-    if (node->is_static || node->jobs.size() > 1) continue;
-    if (lacks_vm(*node)) part.lacking.push_back(node);
-    if (!node->has_vm()) continue;
+    if (node->is_static) continue;
+    if (lacks_vm(*node)) {
+      part.lacking.push_back(node);
+      part.lacks_shared = part.lacks_shared || is_shared(*node);
+    }
+    if (!node->has_vm() || is_shared(*node)) continue;
     part.there.push_back(node);
     if (node->is_coming_up()) part.coming.push_back(node);
   }
@@ -88,8 +98,8 @@ std::optional<Finding> look_at_complete(const Round& round, const Job& job, cons
   return finding;
 }
 
-/// Whether one request can bring all of the job's VMs. Those of several nodesets or groups, or of
-/// more than 1,000 nodes, come at different times however often they are asked for.
+/// Whether one request can bring all of the job's VMs: not those of several nodesets or groups, nor
+/// more than 1,000.
 bool fits_one_request(const Round& round, const Job& job) {
   std::optional<std::pair<std::size_t, std::size_t>> group;
   std::size_t count = 0;
@@ -103,6 +113,17 @@ bool fits_one_request(const Round& round, const Job& job) {
     if (mine != *group || ++count > kMaxRequestSize) return false;
   }
   return true;
+}
+
+/// How long those that are there wait for the rest: of several nodesets the longest; 0: for ever.
+Seconds limit_of(const Round& round, const Part& part) {
+  Seconds longest{0};
+  for (const NodePicture* node : part.lacking) {
+    const Seconds own = round.nodeset_of(*node).incomplete_timeout;
+    if (own == Seconds{0}) return own;
+    longest = std::max(longest, own);
+  }
+  return longest;
 }
 
 std::optional<Finding> look_at(Round& round, const Job& job, const Part& part) {
@@ -119,10 +140,9 @@ std::optional<Finding> look_at(Round& round, const Job& job, const Part& part) {
       round.see(Rule::IncompleteJob, key + " short").is_twice())
     return Finding{.why = "it waits for VMs, and those that it has end before its time limit",
                    .going = part.there};
-  const Seconds limit = round.nodeset_of(*part.lacking.front()).incomplete_timeout;
+  const Seconds limit = limit_of(round, part);
   const Sighting& seen = round.see(Rule::IncompleteJob, key);
   if (limit == Seconds{0} || !seen.is_twice() || seen.age() < limit) return std::nullopt;
-  if (!fits_one_request(round, job)) return std::nullopt;
   return Finding{.why = fmt::format("{} of its {} VMs have not come within incomplete_timeout {}",
                                     part.lacking.size(),
                                     part.lacking.size() + part.there.size(),
@@ -143,8 +163,9 @@ enum class Cancels {
   NotNow,  ///< one is just being served, or the budget does not allow it
 };
 
-/// What it waits for.
-Cancels cancel_requests(Round& round, const Job& job, const Part& part, const std::string& why) {
+/// What it waits for. `are_kept`: they are only looked at.
+Cancels cancel_requests(
+    Round& round, const Job& job, const Part& part, const std::string& why, bool are_kept) {
   std::map<const ResizeRequest*, Placed<ResizeRequest>> waiting;
   for (const NodePicture* node : part.lacking) {
     for (const Placed<ResizeRequest>& request : node->requests) {
@@ -153,7 +174,7 @@ Cancels cancel_requests(Round& round, const Job& job, const Part& part, const st
       if (round.is_free(*request.group, *request)) waiting.emplace(request.item, request);
     }
   }
-  if (waiting.empty()) return Cancels::None;
+  if (waiting.empty() || are_kept) return Cancels::None;
   if (round.spend(waiting.size()) < waiting.size()) return Cancels::NotNow;
   for (const auto& [item, request] : waiting)
     cancel_request(round, Rule::IncompleteJob, why, request);
@@ -171,7 +192,7 @@ void take_vms(Round& round, const Finding& finding) {
 void requeue(Round& round, const Job& job, const Part& part, const std::string& why) {
   std::vector<NodeName> nodes = names_of(part.there);
   for (const NodePicture* node : part.lacking) {
-    if (node->is_coming_up()) nodes.push_back(node->name);
+    if (node->is_coming_up() && !is_shared(*node)) nodes.push_back(node->name);
   }
   const JobId whole = job.het_job_id != 0 ? job.het_job_id : job.id;
   round.add(Rule::IncompleteJob, why, RequeueJob{.job = whole, .hold = false, .nodes = job.nodes});
@@ -183,10 +204,13 @@ void requeue(Round& round, const Job& job, const Part& part, const std::string& 
 }
 
 void give_back(Round& round, const Job& job, const Part& part, const Finding& finding) {
-  const bool has_registered = part.coming.size() < part.there.size();
+  // Where it is, it would wait for the other job's request whatever is asked for.
+  const bool is_requeued = part.coming.size() < part.there.size() || part.lacks_shared;
   // What can neither wait without its nodes nor be requeued keeps what it has.
-  if (has_registered && fate_of(job, OnTimeout::Requeue) != TimeoutOutcome::Requeued) return;
-  const Cancels cancels = cancel_requests(round, job, part, finding.why);
+  if (is_requeued && fate_of(job, OnTimeout::Requeue) != TimeoutOutcome::Requeued) return;
+  // Where not all can be asked for together, the rest keeps its place in Google's queue.
+  const bool are_kept = !is_requeued && !fits_one_request(round, job);
+  const Cancels cancels = cancel_requests(round, job, part, finding.why, are_kept);
   if (cancels == Cancels::NotNow) return;
   round.claim(names_of(part.there));
   round.claim(names_of(part.lacking));
@@ -200,8 +224,8 @@ void give_back(Round& round, const Job& job, const Part& part, const Finding& fi
        note_incomplete(finding.going.size(),
                        part.there.size() + part.lacking.size(),
                        finding.limit,
-                       has_registered));
-  if (has_registered)
+                       is_requeued));
+  if (is_requeued)
     requeue(round, job, part, finding.why);
   else
     take_vms(round, finding);

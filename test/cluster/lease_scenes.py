@@ -28,6 +28,7 @@ NODESETS = [
     Nodeset("left", 1, {"run_duration_margin": f"{10 * FACTOR - 5}m"}, STAYS),
     # A minute, however long the job.
     Nodeset("warn", 1, {"dws_flex": {"max_run_duration": f"{FACTOR}m"}}, STAYS),
+    Nodeset("task", 1, {"dws_flex": {"max_run_duration": f"{FACTOR}m"}}, ALONE),
     Nodeset("short", 2, {"static_nodes": "short-[0-1]", "dws_flex": {"max_run_duration": "10m"}}, STAYS),
     Nodeset("more", 1, {"run_duration_margin": "10h"}, ALONE),
     Nodeset("sick", 2, {"static_nodes": "sick-[0-1]"}, STAYS),
@@ -184,6 +185,23 @@ def warned_job(stage):
     assert len(stage.rounds.did("what=warn_job", f"job={job}")) == 1
 
 
+def warned_task(stage):
+    """One task of an array runs, two wait for its node: slurmctld says "try again later" to each signal, and sends it."""
+    cluster = stage.cluster
+    array = stage.submit("task", "-p", "task", "-N1", "--time=600", "--array=0-2", "--open-mode=append", script=TRAINING)
+    yield until(lambda now: any(record["JobState"] == "RUNNING" for record in cluster.jobs(array)), 90, "a task to run")
+    task = next(int(record["JobId"]) for record in cluster.jobs(array) if record["JobState"] == "RUNNING")
+    yield until(lambda now: "flex: warned: VMs end" in now.comment(task), 60, "the warning")
+    assert [record["JobState"] for record in cluster.jobs(array)].count("PENDING") == 1
+    warned = stage.rounds.count
+    yield until(lambda now: "saved my work" in cluster.output(task), 10, "the signal to arrive")
+    yield until(lambda now: "flex: the VMs of this job end at" in cluster.output(task), 10, "a line in its output")
+    yield until(lambda now: stage.rounds.count >= warned + 3 or now.restarts(task), 30, "three more rounds, or the end")
+    assert cluster.output(task).count("saved my work") == 1, cluster.output(task)
+    assert len(stage.rounds.did("what=warn_job", f"job={task}")) == 1
+    cluster.scancel(array)
+
+
 def static_lives(stage):
     """Three ends of a lease, each followed by a new VM."""
     nodes = ("short-0", "short-1")
@@ -217,7 +235,8 @@ def raised_limit(stage):
     assert stage.rounds.did("rule=lease_end", "what=POWER_DOWN", "nodes=more-0")
 
 
-LEASES = {"leftover": leftover, "warned": warned_job, "static lives": static_lives, "raised limit": raised_limit}
+LEASES = {"leftover": leftover, "warned": warned_job, "warned task": warned_task,
+          "static lives": static_lives, "raised limit": raised_limit}
 
 
 # Health

@@ -14,7 +14,7 @@ from sweeper_desk import INSERT, Desk
 C = {"zones": [f"{REGION}-c"]}  # has no room
 TICK = 6  # seconds between slurmctld's looks at its power flags
 NODESETS = [Nodeset(name, count, C) for name, count in
-            (("stale", 1), ("drop", 1), ("ghost", 2), ("drain", 3), ("rest", 4))]
+            (("stale", 1), ("drop", 1), ("ghost", 2), ("drain", 3), ("down", 2), ("rest", 4))]
 SETTINGS = {"sweeper": {"interval": "1s", "orphan_grace": "1h", "empty_mig_grace": "1h", "listen": "off",
                         "finished_request_grace": "1h"}}
 WHY = "fan (bay 3), \"ask\" ann"
@@ -179,6 +179,26 @@ def test_a_drain_outlives_flex_resume_that_gives_a_node_back(power):
     power.wait(lambda now: "DRAIN" not in now.words("drain-1"), 60, "slurmctld to take the drain away")
     power.rounds_until(lambda now: is_drained_again(now, "drain-1"), 90, "the drain to be back")
     assert power.now.reason("drain-1").startswith(WHY)
+
+
+@pytest.mark.parametrize("node", ["down-0", "down-1"])
+def test_an_admins_down_outlives_the_power_down(power, node):
+    """It sends the job back to the queue: its request is stale, and the node that comes up goes off for us."""
+    job = power.submit("down", "-w", node)
+    power.queued(node)
+    power.round()
+    power.update(node, "down", reason=WHY)
+    assert {"DOWN", "POWERING_UP"} <= power.now.words(node), power.now.words(node)
+    if node == "down-1":
+        power.cluster.scancel(job)
+    power.rounds_until(lambda now: not now.active(node), 60, "its request to be cancelled")
+    looks = power.rounds_until(lambda now: is_drained_again(now, node), 90, "the node to be off, and out of service")
+    assert all(now.reason(node).startswith(WHY) for now in looks), [now.reason(node) for now in looks]
+    for now in power.rounds_for(2 * TICK):
+        assert is_drained_again(now, node) and now.reason(node).startswith(WHY), (now.words(node), now.reason(node))
+    assert power.now.state(job) in ("PENDING", "CANCELLED")
+    if node == "down-0":
+        power.cluster.scancel(job)
 
 
 # Undrained nodes

@@ -29,6 +29,11 @@ NODESETS = [
     Nodeset("boot", 1, A, LONG, boots=False),
     Nodeset("join", 1, C, SHARED, boots=False),
     Nodeset("fence", 1, C, SHARED, boots=False),
+    Nodeset("east", 1, A, {**LONG, "Nodes": "east-0,west-0"}, boots=False),
+    Nodeset("west", 1, C, LONG, boots=False),
+    Nodeset("north", 1, F, {**LONG, "SuspendTime": "300", "Nodes": "north-0,south-0"}),
+    Nodeset("south", 1, C, LONG, boots=False),
+    Nodeset("ours", 3, B, SHARED, boots=False),
 ]
 MINUTES = 60
 MARGIN = 15 * MINUTES
@@ -156,6 +161,56 @@ def test_a_part_that_has_registered_is_given_back_and_the_job_requeued(desk):
     desk.wait(lambda now: "up-0" not in now.vms, 60, "the VM to go")
     assert desk.rounds(lambda now: not active(now, "up"), 6)
     desk.cluster.scancel(job)
+
+
+def test_vms_of_one_nodeset_do_not_wait_for_ever_for_another(desk):
+    """They are asked for again, with a whole lease before them; the part that waits keeps its place."""
+    desk.cluster.set_no_boot(["east-0"])
+    desk.emulator.set_capacity(a=1)
+    job = desk.submit("east", "-N2")
+    desk.wait(lambda now: "east-0" in now.vms, 60, "the VM of one nodeset")
+    desk.emulator.set_capacity(a=0)
+    [place] = desk.queued("west-0")
+    now = desk.rounds(lambda now: active(now, "east") == [["east-0"]], 25, 0.5)
+    assert "east-0" not in now.vms and now.queued("west-0") == place
+    assert now.state(job) == "CONFIGURING" and now.restarts(job) == 0
+    assert told(desk, job, "incomplete_timeout")
+    desk.cluster.scancel(job)
+
+
+def test_a_registered_part_of_one_nodeset_is_given_back_and_the_job_requeued(desk):
+    desk.emulator.set_capacity(f=1)
+    job = desk.submit("north", "-N2")
+    desk.wait(lambda now: now.is_up("north-0"), 90, "the node of one nodeset")
+    desk.emulator.set_capacity(f=0)
+    now = desk.rounds(lambda now: now.state(job) == "PENDING", 25, 0.5)
+    assert now.restarts(job) == 1 and not now.is_held(job)
+    assert told(desk, job, "incomplete_timeout")
+    desk.cluster.scontrol("hold", str(job))
+    desk.wait(lambda now: "north-0" not in now.vms, 60, "the VM to go")
+    assert desk.rounds(lambda now: not active(now, "north") and not active(now, "south"), 6)
+    desk.cluster.scancel(job)
+
+
+def test_a_part_does_not_wait_for_ever_for_a_node_that_another_job_has_asked_for(desk):
+    desk.cluster.set_no_boot(nodes("ours", 0, 1, 2))
+    desk.emulator.set_capacity(b=0)
+    other = desk.submit("ours", "-N2", "-n2", "-w", "ours-[1-2]")
+    place, _ = desk.queued("ours-1", "ours-2")
+    job = desk.submit("ours", "-N2", "-n2", "-w", "ours-[0-1]")
+    requested(desk, job)
+    assert active(desk.now, "ours") == [["ours-0"], nodes("ours", 1, 2)]
+    desk.emulator.set_capacity(b=1)
+    desk.wait(lambda now: "ours-0" in now.vms, 60, "the VM of the job's own node")
+    desk.emulator.set_capacity(b=0)
+    now = desk.rounds(lambda now: now.state(job) == "PENDING", 25, 0.5)
+    assert now.restarts(job) == 1 and not now.is_held(job)
+    assert told(desk, job, "incomplete_timeout")
+    desk.cluster.scontrol("hold", str(job))
+    desk.wait(lambda now: "ours-0" not in now.vms, 60, "the VM to go")
+    now = desk.round()
+    assert now.queued("ours-1") == now.queued("ours-2") == place and now.state(other) == "CONFIGURING"
+    desk.cluster.scancel(job, other)
 
 
 def run_of(request):

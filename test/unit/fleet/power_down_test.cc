@@ -118,6 +118,28 @@ TEST_CASE("take down: an admin's DOWN is noted, and slurmctld's words do not hid
   CHECK(drain_note(world.scheduler.find_node("a-2")->extra) == kFan);
 }
 
+TEST_CASE("take down: a reason that a power-up has taken from a DOWN node is written again",
+          "[power_down]") {
+  World world;
+  constexpr std::uint32_t kDownAndComing = NODE_STATE_DOWN | (kComing & ~NODE_STATE_IDLE);
+  Node& node = world.add("a-0", kDownAndComing);
+  node.extra = with_drain_note({}, kFan);
+  const NodesetConfig& set = world.settings.nodesets[0];
+  // An admin's RESUME would have ended the DOWN.
+  CHECK(care_for_drain(set, node, kFan, LastLook::Nothing) == DrainCare::Restore);
+  CHECK(care_for_drain(set, node, std::nullopt, LastLook::Nothing) == DrainCare::Nothing);
+  Node going = node;
+  going.state |= NODE_STATE_POWER_DOWN;
+  CHECK(care_for_drain(set, going, kFan, LastLook::Nothing) == DrainCare::Nothing);
+  Node back = node;
+  back.state = kComing;
+  CHECK(care_for_drain(set, back, kFan, LastLook::Nothing) == DrainCare::Forget);
+
+  REQUIRE(world.take(nodes("a", 1)).done.size() == 1);
+  CHECK(world.scheduler.find_node("a-0")->reason == kFan);
+  CHECK(drain_note(world.scheduler.find_node("a-0")->extra) == kFan);
+}
+
 TEST_CASE("take down: DOWN says that it was us; the note keeps the admin's reason",
           "[power_down]") {
   World world;

@@ -105,6 +105,22 @@ TEST_CASE("act: what the insert's operation says is listened to") {
   }
 }
 
+TEST_CASE("act: a job that ends while its group is made is not asked for") {
+  Stage stage;
+  stage.cloud.groups.clear();
+  stage.scene.waiting_job(7, "a-[0-1]");
+  stage.settle();
+  stage.scene.rounds(2);
+  const bool is_gone = GENERATE(true, false);
+  if (is_gone) stage.slurm.jobs.clear();
+  const ActReport report = stage.carry_out(stage.scene.actions);
+  CHECK(report.failed == 0);
+  CHECK(stage.cloud.count("insert_group") == 1);
+  CHECK(stage.cloud.count("insert_request") == (is_gone ? 0 : 1));
+  CHECK(stage.has_logged("event=action_again job=7 nodes=a-[0-1]") == is_gone);
+  CHECK(report.again == (is_gone ? 1 : 0));
+}
+
 TEST_CASE("act: too many active requests is no failure, and is asked again in the next round") {
   Stage stage;
   stage.scene.owned();

@@ -389,6 +389,83 @@ TEST_CASE("incomplete_job: not with a limit of 0, nor where VMs come one by one"
   CHECK(quiet(scene.rounds(60)).empty());
 }
 
+/// Nodeset b beside a, with a node that the job waits for in a request of its own.
+void add_second_nodeset(Scene& scene, Seconds timeout) {
+  NodesetConfig second = nodeset("b", nodes("b", 1));
+  second.incomplete_timeout = timeout;
+  scene.settings = config({scene.set(), second});
+  scene.settings.sweeper.interval = 15s;
+  scene.shot.seen_once = {"a", "b"};
+  Node& node = scene.shot.nodes.items.emplace_back();
+  node.name = {"b-0"};
+  node.state = kComingForJob;
+  ResizeRequest waiting = request("j7-y", RequestState::Accepted, names_in("b-0"));
+  waiting.group = {"hpc-b"};
+  waiting.description = request_description(7, waiting.nodes);
+  waiting.created = scene.shot.now;
+  waiting.run_duration = 75min;
+  SweptGroup& home = scene.owned("hpc-b", "b");
+  home.instances.push_back(queued({"b-0"}));
+  home.requests.push_back(waiting);
+}
+
+TEST_CASE("incomplete_job: VMs of one nodeset do not wait for ever for those of another") {
+  Scene scene;
+  Job waiting = job(7, names_in("a-[0-1],b-0"), 1h);
+  waiting.is_batch = waiting.may_requeue = true;
+  scene.state("a-[0-1]", kComingForJob);
+  came(scene, "a-[0-1]", 75min);
+  SECTION("the request of the rest keeps its place") {
+    add_second_nodeset(scene, 12min);
+    scene.shot.jobs.items.push_back(waiting);
+    CHECK(quiet(scene.rounds(48)).empty());
+    CHECK(quiet(scene.round()) ==
+          Texts{"incomplete_job comment job=7", "incomplete_job delete_instances a-[0-1] @hpc-a"});
+  }
+  SECTION("not while it is just being served") {
+    add_second_nodeset(scene, 10min);
+    scene.shot.jobs.items.push_back(waiting);
+    scene.owned("hpc-b", "b").requests[0].state = RequestState::Provisioning;
+    CHECK(quiet(scene.rounds(50)).empty());
+  }
+  SECTION("a job that has registered nodes is requeued") {
+    add_second_nodeset(scene, 10min);
+    scene.shot.jobs.items.push_back(waiting);
+    scene.state("a-0", kBusy);
+    CHECK(quiet(scene.rounds(40)).empty());
+    CHECK(quiet(scene.round()) == Texts{"incomplete_job cancel_request b-0 @hpc-b/j7-y job=7"});
+    scene.owned("hpc-b", "b").requests.clear();
+    CHECK(quiet(scene.round()) == Texts{"incomplete_job comment job=7",
+                                        "incomplete_job requeue a-[0-1],b-0 job=7",
+                                        "incomplete_job POWER_DOWN_FORCE a-[0-1],b-0"});
+  }
+  SECTION("for ever") {
+    add_second_nodeset(scene, 0s);
+    scene.shot.jobs.items.push_back(waiting);
+    CHECK(quiet(scene.rounds(59)).empty());
+  }
+}
+
+TEST_CASE("incomplete_job: nor for a node that another job shares and has asked for") {
+  Scene scene;
+  Job& waiting = scene.waiting_job(7, "a-[0-1]");
+  waiting.is_batch = waiting.may_requeue = true;
+  came(scene, "a-0", 75min);
+  scene.shot.jobs.items.push_back(job(8, names_in("a-[1-2]"), 1h));
+  scene.state("a-2", kComingForJob);
+  scene.asked(8, "a-[1-2]");
+  SECTION("it is requeued; what is the other job's stays") {
+    CHECK(quiet(scene.rounds(40)).empty());
+    CHECK(quiet(scene.round()) == Texts{"incomplete_job comment job=7",
+                                        "incomplete_job requeue a-[0-1] job=7",
+                                        "incomplete_job POWER_DOWN_FORCE a-0"});
+  }
+  SECTION("what cannot be requeued keeps what it has") {
+    scene.shot.jobs.items[0].may_requeue = false;
+    CHECK(quiet(scene.rounds(59)).empty());
+  }
+}
+
 TEST_CASE("incomplete_job: VMs that end before the job's time limit go at once") {
   Scene scene;
   scene.waiting_job(8, "a-[0-3]", 10h).start_time = scene.shot.now;
