@@ -328,6 +328,15 @@ def test_a_request_for_a_job_or_a_static_node_is_not():
     assert Story().job(3, (90, "configuring", ["n-0"], 60)).ask(100, "n-0").broken() == []
 
 
+def test_a_request_that_is_made_while_slurmctld_is_away_is_judged_when_it_is_back():
+    def story(seen):
+        made = Story().request("j3-a", ["n-0"], 100, 101, "CANCELLED").job(3, (seen, "configuring", ["n-0"], 60))
+        made.down["slurmctld"] = [(95.0, 110.0)]
+        return made.broken()
+    assert story(112) == [], "it was started a moment before slurmctld went"
+    assert story(130) == ["wanted_request"]
+
+
 # Drains
 
 

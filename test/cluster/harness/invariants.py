@@ -369,10 +369,19 @@ def _asked(record):
         yield call["at"], call["method"].rpartition(".")[2], None, frozenset(call["nodes"]), ""
 
 
+def _around(record, at):
+    """Looks that tell what slurmctld had then: where it was away, also the first ones after that."""
+    begin, end = at - SLACK / 2, at + BLINK
+    for first, last in record.down["slurmctld"]:
+        if first <= at <= last + BLINK:
+            begin, end = min(begin, first - SLACK / 2), max(end, last + 2 * BLINK)
+    return begin, end
+
+
 def wanted_request(record):
     found = []
     for at, what, job, nodes, name in _asked(record):
-        begin, end = at - SLACK / 2, at + BLINK
+        begin, end = _around(record, at)
         if name in record.by_hand:
             continue
         looks = record.job_looks.get(job) if job else None

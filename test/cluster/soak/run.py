@@ -263,8 +263,13 @@ class Run:
         self._sweeper_started = time.monotonic()
 
     def _reload_sweeper(self, _):
-        self.cluster.reload_sweeper()
+        self._reload()
         return "SIGHUP"
+
+    def _reload(self):
+        """Not before it listens: SIGHUP ends a program that has just been started, as it ends any other."""
+        time.sleep(max(0.0, self._sweeper_started + 2 - time.monotonic()))
+        self.cluster.reload_sweeper()
 
     def _restart_emulator(self, event):
         self._count_faults()
@@ -330,7 +335,7 @@ class Run:
                     for name, settings in config["nodesets"].items()}
         self.cluster.write_flex_config({**config, "nodesets": nodesets})
         if self.seed % 2:
-            self.cluster.reload_sweeper()
+            self._reload()
         else:
             self._end_sweeper()
             self._start_sweeper()
