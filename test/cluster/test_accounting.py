@@ -11,7 +11,7 @@ from harness.slurm import Cluster
 
 C = {"zones": [f"{REGION}-c"]}  # has no room
 GIVEN_BACK = ("held", "above", "cpus", "walls", "ownwall", "closed", "deleted", "maxtime", "maxnodes")
-KEPT = ("submit", "bigger", "enough", "timemin")
+KEPT = ("submit", "bigger", "enough")
 NAMES = GIVEN_BACK + KEPT
 QOS = {"walls": "brief", "closed": "extra", "deleted": "doomed", "bigger": "generous"}
 
@@ -39,8 +39,7 @@ class Waiting:
         self.disturb()
 
     def submit(self, name):
-        options = ["--time-min=20"] if name == "timemin" else []
-        return self.cluster.sbatch("-p", name, "-N1", "--time=60", "-A", name, f"--qos={QOS.get(name, 'normal')}", *options)
+        return self.cluster.sbatch("-p", name, "-N1", "--time=60", "-A", name, f"--qos={QOS.get(name, 'normal')}")
 
     def disturb(self):
         """All at once: each test looks at its own."""
@@ -57,7 +56,6 @@ class Waiting:
         accounting.limit_user("submit", MaxSubmitJobs=0)
         accounting.limit_user("bigger", MaxWall=30)
         accounting.limit_account("enough", GrpTRES="cpu=2,node=1", GrpJobs=1)
-        self.cluster.scontrol("update", "partitionname=timemin", "maxtime=30")
         self.disturbed = time.monotonic()
 
     def active(self, name):
@@ -135,8 +133,8 @@ def test_a_qos_that_is_deleted(waiting):
 
 
 def test_what_slurmctld_would_start_keeps_its_place(waiting):
-    """A limit on submitting, a QOS whose limit counts before the
-    association's, limits that the job just meets, and a --time-min below the partition's limit."""
+    """A limit on submitting, a QOS whose limit counts before the association's, and limits that the job just
+    meets."""
     time.sleep(max(0.0, waiting.disturbed + 15 - time.monotonic()))
     for name in KEPT:
         assert waiting.active(name) == waiting.requests[name], name
