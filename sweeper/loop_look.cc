@@ -68,7 +68,10 @@ Result<Done> Loop::look() {
                       status_.last_round.started,
                       shot_,
                       first_progress());
-  if (seen) shortest_resume_timeout_ = shortest_resume_timeout(parts_.config, shot_);
+  if (!seen) return seen;
+  shortest_resume_timeout_ = shortest_resume_timeout(parts_.config, shot_);
+  user_names_.fill(shot_.jobs.items);
+  observe_accounting(*parts_.scheduler, shot_);
   return seen;
 }
 
@@ -117,6 +120,7 @@ Decision Loop::decide_freshly() {
     // Without Slurm's present word nothing is done; the next round sees it all again.
     memory_ = before;
     if (!observe_slurm(*parts_.scheduler, shot_)) return {};
+    user_names_.fill(shot_.jobs.items);
     decision = decide(parts_.config, shot_, memory_);
   }
   if (kept_groups_of(parts_.config, shot_, decision.actions).empty()) return decision;

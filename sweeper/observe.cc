@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -75,6 +77,19 @@ Result<Done> observe(Cloud& cloud,
     return Error{ErrorKind::Retry,
                  "slurmctld shows no nodes at all: Slurm before 23.02 needs PrivateData=cloud"};
   return Done{};
+}
+
+void observe_accounting(Scheduler& scheduler, Snapshot& shot) {
+  shot.accounting.reset();
+  if (!shot.settings.enforced.associations) return;
+  std::set<std::string> users;
+  for (const Job& job : shot.jobs.items) {
+    if (job.is_configuring && job.holds_nodes()) users.insert(job.user);
+  }
+  if (users.empty()) return;
+  if (users.contains("")) users.clear();
+  auto loaded = scheduler.load_accounting(std::vector<std::string>(users.begin(), users.end()));
+  if (loaded) shot.accounting = std::move(*loaded);
 }
 
 std::optional<Seconds> shortest_resume_timeout(const Config& config, const Snapshot& shot) {

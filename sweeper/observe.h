@@ -31,6 +31,10 @@ using Progress = std::function<void(const std::string& doing)>;
 [[nodiscard]] Result<Done> observe_whole(
     Cloud& cloud, Scheduler& scheduler, const Config& config, TimePoint now, Snapshot& shot);
 
+/// What the accounting allows, of the users whose jobs wait for their nodes; of all, if one has no
+/// name. Nothing where it is not enforced or no job waits. That it is not known is no error.
+void observe_accounting(Scheduler& scheduler, Snapshot& shot);
+
 /// The shortest ResumeTimeout of the nodes that are being brought up; none: there are no such
 /// nodes, or it never ends.
 [[nodiscard]] std::optional<Seconds> shortest_resume_timeout(const Config& config,

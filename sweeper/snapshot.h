@@ -41,6 +41,8 @@ struct Snapshot {
   Listed<Partition> partitions{};
   Listed<Reservation> reservations{};
   SlurmSettings settings{};
+  /// Empty: not enforced, nobody waits, or slurmctld did not say.
+  std::optional<Accounting> accounting{};
   std::vector<SweptGroup> groups{};
   /// Groups that have a name like ours and are not: only so that we do not try to use the name.
   std::vector<Group> foreign_groups{};

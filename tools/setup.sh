@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that building and testing need. Does nothing when all are there; never asks.
 #   tools/setup.sh          what 'make build', 'demo' and 'bench' need
-#   tools/setup.sh test     and what 'make test' needs: a browser, and npm for Google's own client
+#   tools/setup.sh test     and what 'make test' needs: a browser, npm for Google's own client, slurmdbd and a database (no service of which is started)
 #   tools/setup.sh check    and what 'make check' needs
 #   tools/setup.sh deb      only what 'make deb' needs
 #   tools/setup.sh chroot   only what 'make test-slurm-versions' needs outside of its chroots
@@ -17,7 +17,7 @@ packages="$build catch2 ccache
 if [ "${1:-}" = check ]; then
   packages="$packages clang clang-format clang-tidy libclang-rt-dev lld llvm mandoc"
 elif [ "${1:-}" = test ]; then
-  packages="$packages chromium chromium-driver"
+  packages="$packages chromium chromium-driver slurmdbd mariadb-server-core mariadb-client-core"
   # A Node.js that is not Debian's brings an npm of its own, and Debian's conflicts with it.
   command -v npm >/dev/null 2>&1 || packages="$packages nodejs npm"
 elif [ "${1:-}" = deb ]; then

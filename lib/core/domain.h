@@ -46,6 +46,10 @@ struct Job {
   std::string reservation{};  ///< --reservation, with commas; empty: none
   std::string account{};
   std::string qos{};
+  std::uint32_t association = 0;  ///< its id in the accounting; 0: none
+  // Of a configuring job only: "cpu=2,mem=4G,node=1".
+  std::string tres_asked{};
+  std::string tres_allocated{};
   std::string name{};
   std::string user{};  ///< empty where slurmctld does not say: user_id is always there
   std::string comment{};
@@ -86,6 +90,9 @@ struct Partition {
   std::vector<std::string> deny_accounts{};
   std::vector<std::string> allow_qos{};
   std::vector<std::string> deny_qos{};
+  std::string qos{};  ///< the partition's own, whose limits hold for all of its jobs; empty: none
+  std::optional<std::uint32_t> max_nodes{};  ///< of a job; empty: no limit
+  std::uint32_t min_nodes = 0;
 };
 
 /// A reservation of nodes, whoever made it.
@@ -96,6 +103,7 @@ struct Reservation {
   TimePoint end{};
   bool is_maintenance = false;  ///< flag MAINT
   bool ignores_jobs = false;    ///< flag IGNORE_JOBS
+  bool may_overlap = false;     ///< flag OVERLAP
   bool is_partial = false;      ///< of some cores of its nodes only
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/slurm/convert.h"
 
+#include "lib/slurm/accounting.h"
 #include "lib/slurm/handles.h"
 
 #include <algorithm>
@@ -49,6 +50,11 @@ std::optional<Seconds> to_own_over_limit(std::uint16_t minutes) {
   return to_over_limit(minutes);
 }
 
+std::optional<std::uint32_t> to_count(std::uint32_t nodes) {
+  if (nodes == NO_VAL || nodes == INFINITE) return std::nullopt;
+  return nodes;
+}
+
 std::optional<std::uint32_t> to_task(std::uint32_t task) {
   if (task == NO_VAL || task == INFINITE) return std::nullopt;
   return task;
@@ -88,6 +94,7 @@ Node to_node(const node_info_t& node) {
 
 Job to_job(const slurm_job_info_t& job) {
   const auto base = job.job_state & JOB_STATE_BASE;
+  const bool is_configuring = (job.job_state & JOB_CONFIGURING) != 0;
   // A requeued job's record keeps the nodes that it had.
   const bool has_nodes = base != JOB_PENDING || (job.job_state & JOB_COMPLETING) != 0;
   return {.id = job_id(job),
@@ -100,6 +107,10 @@ Job to_job(const slurm_job_info_t& job) {
           .reservation = to_text(job.resv_name),
           .account = to_text(job.account),
           .qos = to_text(job.qos),
+          .association = job.assoc_id,
+          // For jobs that wait for their nodes only: it is a text for each job there is.
+          .tres_asked = to_text(is_configuring ? job.tres_req_str : nullptr),
+          .tres_allocated = to_text(is_configuring ? job.tres_alloc_str : nullptr),
           .name = to_text(job.name),
           .user = to_text(job.user_name),
           .comment = to_text(job.comment),
@@ -111,7 +122,7 @@ Job to_job(const slurm_job_info_t& job) {
           .user_id = job.user_id,
           .is_batch = job.batch_flag != 0,
           .may_requeue = job.requeue != 0,
-          .is_configuring = (job.job_state & JOB_CONFIGURING) != 0,
+          .is_configuring = is_configuring,
           .is_running = base == JOB_RUNNING,
           .is_pending = base == JOB_PENDING,
           .is_finished = base > JOB_SUSPENDED,
@@ -136,7 +147,10 @@ Partition to_partition(const partition_info_t& partition, bool knows_infinite) {
           .allow_accounts = to_list(partition.allow_accounts),
           .deny_accounts = to_list(partition.deny_accounts),
           .allow_qos = to_list(partition.allow_qos),
-          .deny_qos = to_list(partition.deny_qos)};
+          .deny_qos = to_list(partition.deny_qos),
+          .qos = to_text(partition.qos_char),
+          .max_nodes = to_count(partition.max_nodes),
+          .min_nodes = partition.min_nodes};
 }
 
 Reservation to_reservation(const reserve_info_t& reservation) {
@@ -146,6 +160,7 @@ Reservation to_reservation(const reserve_info_t& reservation) {
           .end = to_time(reservation.end_time),
           .is_maintenance = (reservation.flags & RESERVE_FLAG_MAINT) != 0,
           .ignores_jobs = (reservation.flags & RESERVE_FLAG_IGN_JOBS) != 0,
+          .may_overlap = (reservation.flags & RESERVE_FLAG_OVERLAP) != 0,
           .is_partial = reservation.core_spec_cnt > 0};
 }
 
@@ -168,7 +183,8 @@ SlurmSettings to_settings(const slurm_conf_t& conf) {
           .kill_wait = Seconds{conf.kill_wait},
           .over_time_limit = to_over_limit(conf.over_time_limit),
           .state_save_location = to_text(conf.state_save_location),
-          .version = std::move(version)};
+          .version = std::move(version),
+          .enforced = to_enforcement(conf.accounting_storage_enforce)};
 }
 
 }  // namespace flex::slurm

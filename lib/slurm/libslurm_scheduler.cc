@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/slurm/libslurm_scheduler.h"
 
+#include "lib/slurm/accounting.h"
 #include "lib/slurm/compat.h"
 #include "lib/slurm/conf_file.h"
 #include "lib/slurm/controller.h"
@@ -243,6 +244,10 @@ class LibslurmScheduler final : public Scheduler {
     auto settings = slurm::to_settings(**conf);
     knows_infinite_ = slurm::knows_infinite(settings.version);
     return settings;
+  }
+
+  Result<Accounting> load_accounting(std::span<const std::string> users) override {
+    return slurm::load_accounting(users);
   }
 
   Result<Controller> find_controller() override {

@@ -3,6 +3,7 @@
 // millisecond.
 #pragma once
 
+#include "lib/core/accounting.h"
 #include "lib/core/domain.h"
 #include "lib/core/result.h"
 
@@ -49,6 +50,7 @@ struct SlurmSettings {
   Seconds over_time_limit{};
   std::string state_save_location{};
   std::string version{};  ///< "22.05.8", of slurmctld
+  Enforcement enforced{};
 };
 
 /// Whether the slurmctld that is in charge runs on this host, and which host it is.
@@ -81,6 +83,9 @@ class Scheduler {
   virtual Result<bool> refresh_reservations(Listed<Reservation>& reservations) = 0;
 
   virtual Result<SlurmSettings> load_settings() = 0;
+  /// All accounts and QOS, and the associations of these users; of all, if none is named. Nothing
+  /// where there is no accounting.
+  virtual Result<Accounting> load_accounting(std::span<const std::string> users) = 0;
   /// Of several controllers the first that answers is in charge. Retry if none does.
   virtual Result<Controller> find_controller() = 0;
 

@@ -2,13 +2,15 @@
 // no_longer_eligible: slurmctld tests a job when it gives it nodes, and never again. A job that
 // waits for VMs has its nodes for days, though it has not begun. What has come in its way meanwhile
 // is tested here: a reservation of others on its nodes, its --deadline, its partition's state,
-// accounts and QOS. Such a job is given back before a VM is bought: the request is cancelled, the
-// job goes back to the queue, where slurmctld keeps or ends it for its own reason; one that cannot
-// be requeued is cancelled. docs/ARCHITECTURE.md has the list of all that slurmctld tests.
+// accounts, QOS and limits, what the accounting allows (accounting_limits.h). Such a job is given
+// back before a VM is bought: the request is cancelled, the job goes back to the queue, where
+// slurmctld keeps or ends it for its own reason; one that cannot be requeued is cancelled.
+// docs/ARCHITECTURE.md has the list of all that slurmctld tests.
 //
 // slurmctld knows more than this rule does. If it gives a job nodes again though what it was given
 // back for is still so, that is overlooked: no job goes back and forth.
 #include "lib/core/job_note.h"
+#include "sweeper/accounting_limits.h"
 #include "sweeper/lease.h"
 #include "sweeper/rules.h"
 
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -23,45 +26,6 @@
 namespace flex {
 
 namespace {
-
-/// Why slurmctld would not give the job nodes now.
-struct Obstacle {
-  std::string key{};  ///< what it is remembered by
-  std::string why{};
-  /// Found by comparing names, which slurmctld may do otherwise (sub-accounts): only what comes up
-  /// while the job waits counts.
-  bool is_by_name = false;
-};
-
-/// Reservations of others, by node. Not those of some cores only: the job may have the rest.
-class Reserved {
- public:
-  explicit Reserved(const Round& round) {
-    for (const Reservation& reservation : round.shot.reservations.items) {
-      if (is_lease_reservation(reservation) || reservation.is_partial ||
-          reservation.end <= round.shot.now)
-        continue;
-      for (const NodeName& node : reservation.nodes) by_node_[node].push_back(&reservation);
-    }
-  }
-
-  /// The first that the job would reach into if it began now.
-  [[nodiscard]] const Reservation* in_the_way(const Job& job, TimePoint now) const {
-    const Reservation* first = nullptr;
-    for (const NodeName& node : job.nodes) {
-      const auto found = by_node_.find(node);
-      if (found == by_node_.end()) continue;
-      for (const Reservation* each : found->second) {
-        const bool is_reached = !job.time_limit || each->start < now + *job.time_limit;
-        if (is_reached && (first == nullptr || each->start < first->start)) first = each;
-      }
-    }
-    return first;
-  }
-
- private:
-  std::unordered_map<NodeName, std::vector<const Reservation*>> by_node_{};
-};
 
 /// Slurm compares such names without regard to case.
 bool contains(const std::vector<std::string>& names, std::string_view name) {
@@ -73,6 +37,86 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   });
 }
 
+const Partition* partition_of(const Round& round, const Job& job) {
+  const auto& all = round.shot.partitions.items;
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const Partition& each) { return each.name == job.partition; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// What the job's own reservations say about others on the same nodes.
+struct Own {
+  bool is_any = false;          ///< it has one
+  bool is_maintenance = false;  ///< none of the others counts
+  bool may_overlap = false;     ///< only maintenance does
+};
+
+/// Reservations by node.
+class Reserved {
+ public:
+  explicit Reserved(const Round& round) : round_(round) {
+    for (const Reservation& reservation : round.shot.reservations.items) {
+      if (is_lease_reservation(reservation) || reservation.end <= round.shot.now) continue;
+      by_name_.emplace(reservation.name, &reservation);
+      for (const NodeName& node : reservation.nodes) by_node_[node].push_back(&reservation);
+    }
+  }
+
+  /// The first that the job would reach into if it began now.
+  [[nodiscard]] const Reservation* in_the_way(const Job& job, TimePoint now) const {
+    const Reservation* first = nullptr;
+    const Own own = own_of(job);
+    if (own.is_maintenance) return nullptr;
+    const Partition* const partition = partition_of(round_, job);
+    // One of some cores leaves the rest to others, if the job takes less than the node; in a
+    // reservation of its own it is not tested at all.
+    const bool takes_whole_nodes = partition != nullptr && partition->is_exclusive && !own.is_any;
+    for (const NodeName& node : job.nodes) {
+      const auto found = by_node_.find(node);
+      if (found == by_node_.end()) continue;
+      for (const Reservation* each : found->second) {
+        if (is_its_own(job, *each) || (each->is_partial && !takes_whole_nodes)) continue;
+        if (own.may_overlap && !each->is_maintenance) continue;
+        const bool is_reached = !job.time_limit || each->start < now + *job.time_limit;
+        if (is_reached && (first == nullptr || each->start < first->start)) first = each;
+      }
+    }
+    return first;
+  }
+
+ private:
+  /// `reservation` of a job may name several, with commas.
+  static bool is_its_own(const Job& job, const Reservation& reservation) {
+    std::string_view rest = job.reservation;
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      if (rest.substr(0, comma) == reservation.name) return true;
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return false;
+  }
+
+  /// Of several names slurmctld has taken one and does not say which: the most lenient.
+  [[nodiscard]] Own own_of(const Job& job) const {
+    Own own{.is_any = !job.reservation.empty()};
+    if (!own.is_any) return own;
+    bool is_known = false;
+    for (const auto& [name, reservation] : by_name_) {
+      if (!is_its_own(job, *reservation)) continue;
+      is_known = true;
+      own.is_maintenance = own.is_maintenance || reservation->is_maintenance;
+      own.may_overlap = own.may_overlap || reservation->may_overlap;
+    }
+    // One that is gone or over is slurmctld's matter: it ends the job with it.
+    if (!is_known) own.is_maintenance = true;
+    return own;
+  }
+
+  const Round& round_;
+  std::unordered_map<std::string_view, const Reservation*> by_name_{};
+  std::unordered_map<NodeName, std::vector<const Reservation*>> by_node_{};
+};
+
 /// A list that allows has precedence over one that denies.
 bool is_allowed(const std::vector<std::string>& allowed,
                 const std::vector<std::string>& denied,
@@ -81,14 +125,12 @@ bool is_allowed(const std::vector<std::string>& allowed,
 }
 
 void add_partition(const Round& round, const Job& job, std::vector<Obstacle>& found) {
-  const auto& all = round.shot.partitions.items;
-  const auto partition = std::find_if(
-      all.begin(), all.end(), [&](const Partition& each) { return each.name == job.partition; });
-  if (partition == all.end()) return;
-  const auto add = [&](std::string_view key, std::string why, bool is_by_name) {
+  const Partition* const partition = partition_of(round, job);
+  if (partition == nullptr) return;
+  const auto add = [&](std::string_view key, std::string why, bool is_guess) {
     found.push_back({.key = fmt::format("{} of {}", key, job.partition),
                      .why = std::move(why),
-                     .is_by_name = is_by_name});
+                     .is_guess = is_guess});
   };
   if (!partition->starts_jobs)
     add("state", fmt::format("partition {} is down or inactive", job.partition), false);
@@ -99,25 +141,48 @@ void add_partition(const Round& round, const Job& job, std::vector<Obstacle>& fo
         true);
   if (!job.qos.empty() && !is_allowed(partition->allow_qos, partition->deny_qos, job.qos))
     add("qos", fmt::format("partition {} is closed to QOS {}", job.partition, job.qos), true);
+  const auto add_limit = [&](std::string_view limit) {
+    add(limit, fmt::format("it is outside of {} of partition {}", limit, job.partition), true);
+  };
+  const Qos* const qos =
+      round.shot.accounting ? find_qos(*round.shot.accounting, job.qos) : nullptr;
+  const bool is_too_long =
+      partition->max_time && (!job.time_limit || least_time(job) > *partition->max_time);
+  if (is_too_long && !(qos != nullptr && qos->ignores_partition_time)) add_limit("MaxTime");
+  if (partition->max_nodes && job.nodes.size() > *partition->max_nodes &&
+      !(qos != nullptr && qos->ignores_partition_max_nodes))
+    add_limit("MaxNodes");
+  if (job.nodes.size() < partition->min_nodes &&
+      !(qos != nullptr && qos->ignores_partition_min_nodes))
+    add_limit("MinNodes");
+}
+
+void add_accounting(const Round& round, const Job& job, std::vector<Obstacle>& found) {
+  if (!round.shot.accounting) return;
+  const Partition* const partition = partition_of(round, job);
+  auto more = accounting_obstacles(*round.shot.accounting,
+                                   round.shot.settings.enforced,
+                                   job,
+                                   partition == nullptr ? std::string{} : partition->qos);
+  found.insert(
+      found.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 std::vector<Obstacle> obstacles_of(const Round& round, const Reserved& reserved, const Job& job) {
   std::vector<Obstacle> found;
   const TimePoint now = round.shot.now;
-  // A job with a reservation of its own is in it, and slurmctld ends it with that.
-  if (const Reservation* other = reserved.in_the_way(job, now);
-      job.reservation.empty() && other != nullptr)
+  if (const Reservation* other = reserved.in_the_way(job, now); other != nullptr)
     found.push_back({.key = "reservation " + other->name,
                      .why = fmt::format("reservation {} has its nodes from {} to {}",
                                         other->name,
                                         local_time(other->start),
                                         local_time(other->end))});
-  const Seconds least = job.time_min.value_or(job.time_limit.value_or(Seconds{0}));
-  if (job.deadline && now + least > *job.deadline)
+  if (job.deadline && now + least_time(job) > *job.deadline)
     found.push_back(
         {.key = "deadline",
          .why = fmt::format("it cannot end before its deadline {}", local_time(*job.deadline))});
   add_partition(round, job, found);
+  add_accounting(round, job, found);
   return found;
 }
 
@@ -149,7 +214,7 @@ std::optional<Obstacle> due_obstacle(Round& round, const Reserved& reserved, con
   known.restart_count = job.restart_count;
   std::optional<Obstacle> due;
   for (Obstacle& obstacle : obstacles_of(round, reserved, job)) {
-    if (is_new && (obstacle.is_by_name || known.given_back.contains(obstacle.key)))
+    if (is_new && (obstacle.is_guess || known.given_back.contains(obstacle.key)))
       known.overlooked.insert(obstacle.key);
     if (known.overlooked.contains(obstacle.key)) continue;
     const std::string key = fmt::format("job {} {} {}", job.id, job.restart_count, obstacle.key);

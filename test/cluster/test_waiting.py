@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Jobs that wait for VMs and that slurmctld would not let start any more: they are given back before a VM is bought.
 
-There is no slurmdbd here, so what associations and QOS of the accounting allow is not tried; the partitions' own lists
-are.
+There is no slurmdbd here; test_accounting.py has one.
 """
 import time
 
@@ -13,7 +12,8 @@ from harness.emulator import REGION, Emulator
 from harness.slurm import Cluster
 
 C = {"zones": [f"{REGION}-c"]}  # has no room
-NAMES = ("course", "maint", "late", "down", "account", "hands", "brief", "drained", "short")
+NAMES = ("course", "maint", "late", "down", "account", "hands", "brief", "drained", "short", "inside", "cores",
+         "overlap", "floating")
 SOON = 30 * 60
 
 
@@ -27,8 +27,15 @@ class Waiting:
         options["account"] = ["--account=physics"]
         options["hands"] = ["--no-requeue"]
         options["short"] = ["--time=20"]
+        for name, flags in (("inside", ()), ("overlap", ("flags=overlap",))):
+            user = cluster.sandbox.account.pw_name
+            cluster.scontrol("create", "reservation", f"reservationname=own-{name}", "starttime=now", "duration=600", f"users={user}",
+                             f"nodes={name}-0", *flags)
+            options[name] = [f"--reservation=own-{name}"]
         # It is there before the job, which fits at first.
         self.reserve("course", 3600 + 45)
+        # It is always an hour away, and jobs of an hour start.
+        self.reserve("floating", 3600, "flags=time_float")
         self.jobs = {name: cluster.sbatch("-p", name, "-N1", "--time=60", *options[name]) for name in NAMES}
         self.requests = {}
         for name in NAMES:
@@ -42,6 +49,9 @@ class Waiting:
         self.cluster.scontrol("delete", "reservation=brief")
         self.reserve("maint", SOON, "flags=maint,ignore_jobs")
         self.reserve("short", SOON, "flags=ignore_jobs")
+        self.reserve("inside", SOON, "flags=maint,ignore_jobs")
+        self.reserve("overlap", SOON, "flags=overlap,ignore_jobs")
+        self.reserve("cores", SOON, "corecnt=1", "flags=ignore_jobs")
         for name in ("down", "hands"):
             self.cluster.scontrol("update", f"partitionname={name}", "state=down")
         self.cluster.scontrol("update", "partitionname=drained", "state=drain")
@@ -105,6 +115,16 @@ def test_a_maintenance_of_its_node(waiting):
     assert "reservation maint has its nodes from" in waiting.comment("maint")
 
 
+def test_a_maintenance_over_its_own_reservation(waiting):
+    waiting.given_back("inside")
+    assert "reservation inside has its nodes from" in waiting.comment("inside")
+
+
+def test_some_cores_of_a_node_that_it_needs_whole(waiting):
+    waiting.given_back("cores")
+    assert "reservation cores has its nodes from" in waiting.comment("cores")
+
+
 def test_a_partition_that_is_down(waiting):
     reason = waiting.given_back("down")
     assert reason == "PartitionDown"
@@ -140,8 +160,9 @@ def test_its_deadline(waiting):
 
 
 def test_what_slurmctld_would_let_start_keeps_its_place(waiting):
-    """A reservation that was there for a moment, one that it ends before, and a partition that takes no new jobs."""
-    time.sleep(max(0.0, waiting.disturbed + 15 - time.monotonic()))
-    for name in ("brief", "short", "drained"):
+    """A reservation that was there for a moment, one that it ends before, one that its own may overlap, one that is
+    always an hour away, and a partition that takes no new jobs."""
+    time.sleep(max(0.0, waiting.disturbed + 20 - time.monotonic()))
+    for name in ("brief", "short", "drained", "overlap", "floating"):
         assert waiting.active(name) == waiting.requests[name], name
         assert waiting.cluster.job(waiting.jobs[name])["Restarts"] == "0"

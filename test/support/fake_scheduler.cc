@@ -227,6 +227,11 @@ Result<SlurmSettings> FakeScheduler::load_settings() {
   return settings;
 }
 
+Result<Accounting> FakeScheduler::load_accounting(std::span<const std::string> /*users*/) {
+  if (const auto error = enter("load_accounting")) return *error;
+  return accounting;
+}
+
 Result<Controller> FakeScheduler::find_controller() {
   if (const auto error = enter("find_controller")) return *error;
   return controller;

@@ -38,6 +38,7 @@ class FakeScheduler : public Scheduler {
                          .suspend_timeout = Seconds{60},
                          .state_save_location = "/var/spool/slurmctld",
                          .version = "22.05.8"};
+  Accounting accounting{};
   Controller controller{.is_here = true, .host = "ctl"};
   std::vector<Update> updates{};
   /// The names of all methods called, reads too.
@@ -66,6 +67,7 @@ class FakeScheduler : public Scheduler {
   Result<bool> refresh_partitions(Listed<Partition>& list) override;
   Result<bool> refresh_reservations(Listed<Reservation>& list) override;
   Result<SlurmSettings> load_settings() override;
+  Result<Accounting> load_accounting(std::span<const std::string> users) override;
   Result<Controller> find_controller() override;
   /// Changes the nodes' states as slurmctld would have done a moment later, and gives jobs back
   /// where it would. NotFound if one of them does not exist, as slurmctld does.

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from . import conf, invariants
+from .accounting import Accounting
 from .known_violations import known
 from .recorder import Recorder
 from .sandbox import PATH, Sandbox
@@ -69,10 +70,11 @@ class Cluster:
     def __init__(self, nodesets, *, build, emulator=None, programs=None, zones=ZONES, slurm_extra=(),
                  flex_extra=None, cpus=2, cred_expire=12, log_level="debug", name="flextest",
                  sweeper=False, sweeper_options=(), plugin=None, invariants=True,
-                 quick_tick=True):
+                 quick_tick=True, accounting=False):
         """`plugin`: our line of plugstack.conf without the path, such as ["required", "max_run=4d"].
         `invariants`: whether `invariants.py` is asked at the end; False is for measurements.
-        `quick_tick`: slurmctld starts configured batch jobs every second, not every 30 s; FLEX_QUICK_TICK=0 is for all."""
+        `quick_tick`: slurmctld starts configured batch jobs every second, not every 30 s; FLEX_QUICK_TICK=0 is for all.
+        `accounting`: a slurmdbd with a database of its own; associations, limits and QOS are enforced."""
         self.name = name
         self.nodesets = {nodeset.name: nodeset for nodeset in nodesets}
         self.build = Path(build)
@@ -82,6 +84,7 @@ class Cluster:
         self.conf = self.dir / "etc" / "slurm.conf"
         self.emulator = emulator
         self.ctld = self.munged = self.sweeper = None
+        self.accounting = Accounting(self) if accounting else None
         self._plugin, self._no_boot, self._vm_env = plugin, [], {}
         self._programs, self._log_level = programs, log_level
         self._zones, self.slurm_extra, self._flex_extra = zones, slurm_extra, flex_extra
@@ -104,6 +107,8 @@ class Cluster:
                 self.emulator.watcher = self.recorder or self.emulator.watcher
             self._write_conf()
             self._start_munged()
+            if self.accounting is not None:
+                self.accounting.start()
             if self.recorder is not None:
                 self.recorder.start(self._ctld_port)
             self.start_slurmctld()
@@ -227,7 +232,8 @@ class Cluster:
             ports={node: sandbox.port() for nodeset in nodesets if nodeset.boots
                    for node in nodeset.nodes},
             programs=self._install_programs(), cpus=self._cpus,
-            cred_expire=self._cred_expire, extra=self.slurm_extra)
+            cred_expire=self._cred_expire,
+            extra=[*self.slurm_extra, *(self.accounting.slurm_conf() if self.accounting is not None else ())])
         sandbox.write("etc/slurm.conf", text)
         sandbox.write("etc/cgroup.conf", conf.cgroup_conf(self.version))
         if self._plugin is not None:

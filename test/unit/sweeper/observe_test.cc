@@ -327,3 +327,34 @@ TEST_CASE("observe: a group of the same name that was made anew is read") {
   crowd.settle();
   CHECK(crowd.group("hpc-a-j50").requests.size() == 1);
 }
+
+TEST_CASE("observe: the accounting is asked for while it is enforced and a job waits") {
+  Look look;
+  look.slurm.accounting.associations = {{.id = 4}};
+  const auto asked = [&] {
+    look.slurm.calls.clear();
+    REQUIRE(look.look());
+    observe_accounting(look.slurm, look.shot);
+    return std::count(look.slurm.calls.begin(), look.slurm.calls.end(), "load_accounting");
+  };
+  look.slurm.settings.enforced.associations = true;
+  CHECK(asked() == 0);
+  look.slurm.add_job(7, {{"a-0"}}, Seconds{3600});
+  CHECK(asked() == 1);
+  REQUIRE(look.shot.accounting);
+  CHECK(look.shot.accounting->associations.size() == 1);
+  SECTION("what is not known is not remembered, and holds nothing up") {
+    look.slurm.fail_next("load_accounting", {ErrorKind::Retry, "no"});
+    CHECK(asked() == 1);
+    CHECK_FALSE(look.shot.accounting);
+  }
+  SECTION("the job has begun") {
+    look.slurm.find_job(7)->is_configuring = false;
+    CHECK(asked() == 0);
+    CHECK_FALSE(look.shot.accounting);
+  }
+  SECTION("nothing is enforced any more") {
+    look.slurm.settings.enforced = {};
+    CHECK(asked() == 0);
+  }
+}

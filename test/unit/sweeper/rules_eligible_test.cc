@@ -74,8 +74,46 @@ TEST_CASE("no_longer_eligible: nothing is in its way") {
   scene.reserve("a-[2-7]", 1h, 3h);
   scene.reserve("a-[0-1]", 3h, 4h);
   scene.reserve("a-[0-1]", -3h, -1h);
-  scene.reserve("a-[0-1]", 1h, 4h).is_partial = true;
   CHECK(scene.rounds(3) == Texts{});
+}
+
+TEST_CASE("no_longer_eligible: a reservation of some cores, for jobs that take whole nodes") {
+  Waiting scene;
+  scene.reserve("a-[0-1]", 1h, 4h).is_partial = true;
+  SECTION("whole nodes") {
+    CHECK(scene.twice() == kGivenBack);
+  }
+  SECTION("shared ones") {
+    scene.partition().is_exclusive = false;
+    scene.round();
+    for (const std::string& text : scene.round()) CHECK_FALSE(text.starts_with("no_longer"));
+  }
+}
+
+TEST_CASE("no_longer_eligible: others on the nodes of its own reservation") {
+  Waiting scene;
+  scene.job().reservation = "own,other";
+  Reservation& own = scene.reserve("a-[0-1]", -1h, 30h);
+  own.name = "own";
+  SECTION("its own") {
+    CHECK(scene.rounds(3) == Texts{});
+  }
+  SECTION("a maintenance") {
+    scene.reserve("a-1", 1h, 3h).is_maintenance = true;
+    CHECK(scene.twice() == kGivenBack);
+  }
+  SECTION("a course, if its own may overlap") {
+    own.may_overlap = true;
+    Reservation& course = scene.reserve("a-1", 1h, 3h);
+    CHECK(scene.rounds(3) == Texts{});
+    course.is_maintenance = true;
+    CHECK(scene.twice() == kGivenBack);
+  }
+  SECTION("its own is for the maintenance") {
+    own.is_maintenance = true;
+    scene.reserve("a-1", 1h, 3h).is_maintenance = true;
+    CHECK(scene.rounds(3) == Texts{});
+  }
 }
 
 TEST_CASE("no_longer_eligible: a reservation that it would reach into, seen twice") {
@@ -261,4 +299,58 @@ TEST_CASE("no_longer_eligible: static nodes stay, and the budget bounds it") {
     CHECK(scene.twice() == kGivenBack);
     CHECK(scene.postponed == 1);
   }
+}
+
+TEST_CASE("no_longer_eligible: a limit of its partition is changed while it waits") {
+  Waiting scene;
+  SECTION("MaxTime") {
+    scene.partition().max_time = 1h;
+  }
+  SECTION("MaxNodes") {
+    scene.partition().max_nodes = 1;
+  }
+  SECTION("MinNodes") {
+    scene.partition().min_nodes = 3;
+  }
+  CHECK(scene.twice() == kGivenBack);
+  // An admin may have raised the job's own limit: slurmctld gives it nodes again.
+  scene.job().restart_count = 1;
+  CHECK(scene.rounds(3) == Texts{});
+}
+
+TEST_CASE("no_longer_eligible: limits of its partition that it meets, or that its QOS overrides") {
+  Waiting scene;
+  SECTION("it meets them") {
+    scene.partition().max_time = 2h;
+    scene.partition().max_nodes = 2;
+    scene.partition().min_nodes = 2;
+  }
+  SECTION("its QOS overrides them") {
+    scene.partition().max_time = 1h;
+    scene.partition().max_nodes = 1;
+    scene.partition().min_nodes = 3;
+    scene.shot.accounting.emplace().qos = {{.name = "normal",
+                                            .ignores_partition_time = true,
+                                            .ignores_partition_max_nodes = true,
+                                            .ignores_partition_min_nodes = true}};
+  }
+  CHECK(scene.rounds(3) == Texts{});
+}
+
+TEST_CASE("no_longer_eligible: what the accounting allows is changed while it waits") {
+  Waiting scene;
+  scene.shot.settings.enforced = {.associations = true, .limits = true, .qos = true};
+  Accounting& accounting = scene.shot.accounting.emplace();
+  scene.job().user = "ann";
+  accounting.associations = {{.id = 1, .user = "ann", .account = "physics"}};
+  accounting.qos = {{.name = "normal"}};
+  CHECK(scene.rounds(3) == Texts{});
+  SECTION("its user may run no jobs") {
+    accounting.associations[0].limits.user_jobs = 0;
+  }
+  SECTION("the partition's QOS allows less time") {
+    scene.partition().qos = "part";
+    accounting.qos.push_back({.name = "part", .limits = {.wall = 1h}});
+  }
+  CHECK(scene.twice() == kGivenBack);
 }
