@@ -8,10 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <optional>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -68,6 +72,42 @@ std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0 || name.front() == '\0') return "localhost";
   return name.data();
+}
+
+/// True if the process that wrote "program@host:pid" was on this host and is gone.
+bool is_gone(std::string_view by) {
+  const std::size_t at = by.find('@');
+  const std::size_t colon = by.rfind(':');
+  if (at == std::string_view::npos || colon == std::string_view::npos || colon < at) return false;
+  if (by.substr(at + 1, colon - at - 1) != host_name()) return false;
+  const std::string_view digits = by.substr(colon + 1);
+  ::pid_t pid = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
+  if (error != std::errc{} || end != digits.data() + digits.size() || pid <= 0) return false;
+  return ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+bool is_abandoned(const AskedEntry& entry) {
+  return entry.answered == TimePoint{} && is_gone(entry.by);
+}
+
+/// Its last call may still be on its way. True if there was one.
+bool note_abandoned(AskedNodes& asked, TimePoint now) {
+  bool is_changed = false;
+  for (AskedEntry& entry : asked) {
+    if (!is_abandoned(entry)) continue;
+    entry.answered = now + kUnknown;
+    is_changed = true;
+  }
+  return is_changed;
+}
+
+/// When the file was last written.
+std::optional<TimePoint> written_at(const std::string& path) {
+  struct ::stat about {};
+
+  if (::stat(path.c_str(), &about) != 0) return std::nullopt;
+  return TimePoint{Seconds{about.st_mtim.tv_sec}};
 }
 
 Result<FileLock> wait_for_lock(const std::string& path) {
@@ -129,19 +169,42 @@ Result<AskedNodes> AskedFile::load() const {
   return asked;
 }
 
-Result<Done> AskedFile::change(const std::function<bool(AskedNodes&)>& edit) const {
+Result<AskedNodes> AskedFile::load_for_change(TimePoint now) const {
+  auto asked = load();
+  if (asked || asked.error().kind != ErrorKind::Invalid) return asked;
+  // Whoever wrote into it has an answer by then, or is dead.
+  const auto written = written_at(state_dir_ + "/asked");
+  if (written && now - *written >= kLongestAsk) return AskedNodes{};
+  return Error{ErrorKind::Invalid,
+               fmt::format("{}; it is written anew a quarter of an hour after it was damaged",
+                           asked.error().what)};
+}
+
+Result<Done> AskedFile::change(TimePoint now, const std::function<bool(AskedNodes&)>& edit) const {
   if (state_dir_.empty()) return Error{ErrorKind::NotFound, "the state directory is not known"};
   if (auto made = make_directory(state_dir_); !made) return made.error();
   const auto lock = wait_for_lock(state_dir_ + "/asked.lock");
   if (!lock) return lock.error();
-  auto asked = load();
+  auto asked = load_for_change(now);
   if (!asked) return asked.error();
-  if (!edit(*asked)) return Done{};
+  const bool is_noted = note_abandoned(*asked, now);
+  if (!edit(*asked) && !is_noted) return Done{};
   return write_atomically(state_dir_ + "/asked", to_text(*asked));
 }
 
+Result<AskedNodes> AskedFile::load_and_tidy(TimePoint now) {
+  auto asked = load();
+  if (!asked || std::none_of(asked->begin(), asked->end(), is_abandoned)) return asked;
+  const auto changed = change(now, [&](AskedNodes& tidied) {
+    asked = tidied;
+    return false;
+  });
+  if (!changed) return changed.error();
+  return asked;
+}
+
 Result<Done> AskedFile::reserve(TimePoint now, const Choose& choose) {
-  return change([&](AskedNodes& asked) {
+  return change(now, [&](AskedNodes& asked) {
     std::vector<NodeName> nodes = choose(asked);
     if (nodes.empty()) return false;
     std::erase_if(asked, [&](const AskedEntry& entry) { return is_over(entry, now); });
@@ -151,7 +214,7 @@ Result<Done> AskedFile::reserve(TimePoint now, const Choose& choose) {
 }
 
 Result<Done> AskedFile::settle(TimePoint now, const Answers& answers) {
-  return change([&](AskedNodes& asked) {
+  return change(now, [&](AskedNodes& asked) {
     AskedNodes unknown;
     for (AskedEntry& entry : asked) {
       if (entry.by != by_ || entry.answered != TimePoint{}) continue;
