@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <system_error>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -35,8 +34,7 @@ constexpr Seconds kSlack = 10s;
 constexpr Seconds kLongestAsk = 15min;
 /// Without an answer the request may still be made.
 constexpr Seconds kUnknown = 1min;
-constexpr std::chrono::milliseconds kLockPause = 20ms;
-constexpr int kLockTries = 250;
+constexpr std::chrono::milliseconds kLockPatience = 5s;
 
 bool is_over(const AskedEntry& entry, TimePoint now) {
   return now - (entry.answered == TimePoint{} ? entry.begun : entry.answered) >= kLongestAsk;
@@ -110,15 +108,6 @@ std::optional<TimePoint> written_at(const std::string& path) {
   return TimePoint{Seconds{about.st_mtim.tv_sec}};
 }
 
-Result<FileLock> wait_for_lock(const std::string& path) {
-  auto lock = FileLock::acquire(path);
-  for (int i = 0; i < kLockTries && !lock && lock.error().kind == ErrorKind::Precondition; ++i) {
-    std::this_thread::sleep_for(kLockPause);
-    lock = FileLock::acquire(path);
-  }
-  return lock;
-}
-
 }  // namespace
 
 std::string to_text(const AskedNodes& asked) {
@@ -183,7 +172,7 @@ Result<AskedNodes> AskedFile::load_for_change(TimePoint now) const {
 Result<Done> AskedFile::change(TimePoint now, const std::function<bool(AskedNodes&)>& edit) const {
   if (state_dir_.empty()) return Error{ErrorKind::NotFound, "the state directory is not known"};
   if (auto made = make_directory(state_dir_); !made) return made.error();
-  const auto lock = wait_for_lock(state_dir_ + "/asked.lock");
+  const auto lock = FileLock::wait(state_dir_ + "/asked.lock", kLockPatience);
   if (!lock) return lock.error();
   auto asked = load_for_change(now);
   if (!asked) return asked.error();
