@@ -17,9 +17,11 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace flex {
 
@@ -141,22 +143,41 @@ void print_done(const CancelCommand& command, const CancelPlan& plan) {
   std::cout << std::flush;
 }
 
+Result<CancelPlan> look_and_plan(Session& session, const CancelCommand& command, Snapshot& shot) {
+  shot = {};
+  shot.cluster = session.cluster;
+  const auto seen =
+      observe_whole(*session.cloud, *session.scheduler, session.config, wall_clock(), shot);
+  if (!seen) return seen.error();
+  return plan_cancel(
+      session.config,
+      shot,
+      {.request = command.request, .then = command.then(), .by = user_name(), .now = wall_clock()});
+}
+
 int run_cancel(const CancelCommand& command, const Options& options, const Log& log) {
   auto session = open_session(options, log);
   if (!session) return kExitUsage;
   Snapshot shot;
-  shot.cluster = session->cluster;
-  const auto seen =
-      observe_whole(*session->cloud, *session->scheduler, session->config, wall_clock(), shot);
-  if (!seen) return complain(seen.error().what, kExitFailed);
-  const auto plan = plan_cancel(
-      session->config,
-      shot,
-      {.request = command.request, .then = command.then(), .by = user_name(), .now = wall_clock()});
+  auto plan = look_and_plan(*session, command, shot);
   if (!plan) return complain(plan.error().what, kExitFailed);
   if (!is_confirmed(command, *plan)) return complain("nothing was done", kExitFailed);
   const auto state_dir = find_state_dir(session->config, *session->scheduler);
   if (!state_dir && plan->not_again) return complain(state_dir.error().what, kExitFailed);
+  std::optional<FileLock> lock;
+  if (plan->not_again) {
+    auto taken = lock_cancelled(*state_dir);
+    if (!taken)
+      return complain("the sweeper cannot be told, and nothing was done: " + taken.error().what,
+                      kExitFailed);
+    lock = std::move(*taken);
+    // What was to go on may have been cancelled meanwhile.
+    const std::vector<std::string> confirmed = plan->sentences;
+    plan = look_and_plan(*session, command, shot);
+    if (!plan) return complain(plan.error().what, kExitFailed);
+    if (plan->sentences != confirmed && !is_confirmed(command, *plan))
+      return complain("nothing was done", kExitFailed);
+  }
   // First of all: between the cancelling and this the sweeper would make it again.
   if (plan->not_again) {
     const auto told = add_cancelled(*state_dir, *plan->not_again);

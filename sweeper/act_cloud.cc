@@ -106,6 +106,9 @@ class CloudActor {
       return limited_nodes(config, plan);
     });
     if (!reserved) {
+      actor_.log.warning("asked_not_written",
+                         {{"why", reserved.error().what},
+                          {"then", "nothing is asked for where max_nodes counts"}});
       plan = asked.plan;
       for (LeftAsk& ask : leave_limited(config, asked.demand, reserved.error().what, plan))
         plan.refusals.push_back({.job = ask.job,

@@ -355,7 +355,7 @@ void Loop::read_pauses() {
 void Loop::read_asked() {
   shot_.asked.clear();
   if (options_.state_dir.empty()) return;
-  const auto asked = asked_file_.load();
+  const auto asked = lock_ ? asked_file_.load_and_tidy(wall_clock()) : asked_file_.load();
   if (asked) shot_.asked = find_unseen(*asked, shot_.now, wall_clock());
 }
 

@@ -170,7 +170,9 @@ Memory from_json(const Json& json) {
                                 .since = to_time(value.at(1)),
                                 .round = value.at(2).get<std::uint64_t>(),
                                 // Older versions did not write it.
-                                .is_asked = value.size() < 4 || value.at(3).get<bool>()};
+                                .is_asked = value.size() < 4 || value.at(3).get<bool>(),
+                                .is_shut = value.size() > 4 && value.at(4).get<bool>(),
+                                .is_hopeless = value.size() > 5 && value.at(5).get<bool>()};
   // Written since ways can be shut.
   const Json shut = json.value("shut", Json::object());
   for (const auto& [waiter, value] : shut.items()) {
@@ -259,7 +261,12 @@ std::string to_text(const Memory& memory) {
                             {"paused", stopped.is_paused}};
   }
   for (const auto& [waiter, state] : memory.stockouts)
-    json["stockouts"][waiter] = {state.step, to_number(state.since), state.round, state.is_asked};
+    json["stockouts"][waiter] = {state.step,
+                                 to_number(state.since),
+                                 state.round,
+                                 state.is_asked,
+                                 state.is_shut,
+                                 state.is_hopeless};
   json["shut"] = Json::object();
   for (const auto& [waiter, shut] : memory.shut) {
     Json ways = Json::object();

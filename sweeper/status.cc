@@ -209,6 +209,7 @@ std::string to_json_text(const Status& status,
   add_list(json, "vms", status::vms(look));
   add_jobs(json, look);
   json["retries"] = status::retries(look);
+  add_list(json, "shut_ways", status::shut_ways(look));
   json["repairs"] = repairs_json(memory);
   json["leaks"] = leaks_json(status);
   json["actions"] = actions_json(status);

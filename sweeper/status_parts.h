@@ -46,5 +46,7 @@ inline constexpr std::size_t kMostRows = 300;
 /// Those that run there: whose VMs end first.
 [[nodiscard]] CutList running_jobs(const Look& look);
 [[nodiscard]] Json retries(const Look& look);
+/// Groups in which nothing is asked for now for those who wait, until when and why.
+[[nodiscard]] CutList shut_ways(const Look& look);
 
 }  // namespace flex::status

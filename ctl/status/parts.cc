@@ -322,6 +322,29 @@ Part retries_part(const StatusView& view, const Layout& layout) {
   return part;
 }
 
+/// Where nothing is asked for now, for whom, until when and why.
+Part shut_part(const StatusView& view, const Layout& layout) {
+  Part part{.title = "SHUT WAYS",
+            .unlisted = unlisted_text(view.report, view.report.shut_ways_omitted, "way")};
+  for (const ShutWayReport& way : view.report.shut_ways) {
+    const bool is_whole = way.until == TimePoint{};
+    const Cell group{way.group, Colour::Bold};
+    const Cell job{way.job == 0 ? std::string{} : fmt::format("job {}", way.job)};
+    const Cell count{fmt::format("{}", way.count)};
+    const Cell nodes{fit_nodes(way.nodes, way.count, layout.list)};
+    const Cell until{is_whole           ? std::string("as long as it waits")
+                     : layout.is_narrow ? "for " + span_text(way.until - view.now)
+                                        : "until " + time_and_span(way.until, view.now),
+                     Colour::Yellow};
+    if (layout.is_narrow)
+      part.entries.push_back(
+          {.row = {group, job, count, until, nodes}, .below = {way.why}, .nodes = way.count});
+    else
+      part.entries.push_back({.row = {group, job, count, nodes, until, {way.why}}});
+  }
+  return part;
+}
+
 Colour colour_of_vm(std::string_view status) {
   if (status == "dead") return Colour::Red;
   if (status == "up") return Colour::Green;
@@ -418,6 +441,7 @@ std::vector<Part> parts_of(const StatusView& view, const Terminal& terminal) {
                              fit(requests_part),
                              fit(jobs_part),
                              fit(retries_part),
+                             fit(shut_part),
                              fit(vms_part),
                              nodes_part(view)};
   if (view.height > 0) fit_lists(parts.back(), terminal.width);

@@ -165,6 +165,17 @@ RetryReport to_retry(const Json& json) {
           .why = at.text("why")};
 }
 
+ShutWayReport to_shut_way(const Json& json) {
+  const Members at{json};
+  return {.nodeset = at.text("nodeset"),
+          .job = static_cast<JobId>(at.number("job")),
+          .nodes = at.text("nodes"),
+          .count = at.number("n"),
+          .group = at.text("group"),
+          .until = at.time("until"),
+          .why = at.text("why")};
+}
+
 void read_jobs(const Members& at, SweeperReport& report) {
   bool is_any_running = false;
   for (const Json& json : at.list("jobs")) {
@@ -189,6 +200,8 @@ void read_lists(const Members& at, SweeperReport& report) {
   report.active_requests = at.number("active_requests");
   report.vms_omitted = at.number("vms_omitted");
   for (const Json& json : at.list("retries")) report.retries.push_back(to_retry(json));
+  for (const Json& json : at.list("shut_ways")) report.shut_ways.push_back(to_shut_way(json));
+  report.shut_ways_omitted = at.number("shut_ways_omitted");
   for (const Json& json : at.list("repairs")) {
     const Members repair{json};
     if (repair.flag("given_up"))
@@ -255,6 +268,7 @@ SweeperReport only_of(SweeperReport report, const std::vector<std::string>& node
   std::erase_if(report.requests, [&](const auto& item) { return is_other(item.nodeset); });
   std::erase_if(report.vms, [&](const auto& item) { return is_other(item.nodeset); });
   std::erase_if(report.waiting, [&](const auto& item) { return is_other(item.nodeset); });
+  std::erase_if(report.shut_ways, [&](const auto& item) { return is_other(item.nodeset); });
   std::set<NodeName> nodes;
   for (const NodesetReport& nodeset : report.nodesets) {
     for (const NodesByState& state : nodeset.states) add_nodes(nodes, state.nodes);

@@ -87,6 +87,17 @@ struct RetryReport {
   std::string why{};  ///< the last failed
 };
 
+/// A group in which nothing is asked for now for those who wait.
+struct ShutWayReport {
+  std::string nodeset{};
+  JobId job = 0;  ///< 0: none
+  std::string nodes{};
+  std::size_t count = 0;
+  std::string group{};
+  TimePoint until{};  ///< 0: as long as they wait
+  std::string why{};
+};
+
 /// A node that was drained and got new VMs, until the sweeper has given up.
 struct RepairReport {
   std::string node{};
@@ -136,12 +147,14 @@ struct SweeperReport {
   std::vector<VmReport> vms{};
   std::vector<JobReport> waiting{};
   std::vector<RetryReport> retries{};
+  std::vector<ShutWayReport> shut_ways{};
   std::vector<RepairReport> given_up{};
   /// How many of all there are that the sweeper has not listed.
   std::size_t requests_omitted = 0;
   std::size_t active_requests = 0;  ///< of all nodesets, whether listed or not; 0: not known
   std::size_t vms_omitted = 0;
   std::size_t waiting_omitted = 0;
+  std::size_t shut_ways_omitted = 0;
   std::vector<LeakReport> leaks{};
   std::vector<ActionReport> actions{};  ///< oldest first
 };

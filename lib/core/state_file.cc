@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -183,6 +185,18 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
   if (const int number = write_all(file.get(), pid); number != 0)
     return to_error(number, "write", path);
   return FileLock(file.release());
+}
+
+Result<FileLock> FileLock::wait(const std::string& path, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kPause{20};
+  const auto end = std::chrono::steady_clock::now() + patience;
+  auto lock = acquire(path);
+  while (!lock && lock.error().kind == ErrorKind::Precondition &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kPause);
+    lock = acquire(path);
+  }
+  return lock;
 }
 
 FileLock::FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -5,6 +5,7 @@
 
 #include "lib/core/result.h"
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ class FileLock {
  public:
   /// Does not wait. Precondition if another process holds it: the text names its pid.
   [[nodiscard]] static Result<FileLock> acquire(const std::string& path);
+  /// Waits so long for whoever holds it.
+  [[nodiscard]] static Result<FileLock> wait(const std::string& path,
+                                             std::chrono::milliseconds patience);
 
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&& other) noexcept;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <system_error>
 #include <unistd.h>
@@ -70,6 +71,12 @@ std::string cancelled_path(const std::string& state_dir) {
   return state_dir + "/cancelled.json";
 }
 
+Result<FileLock> lock_cancelled(const std::string& state_dir) {
+  constexpr std::chrono::milliseconds kPatience = std::chrono::minutes{1};
+  if (auto made = make_directory(state_dir); !made) return made.error();
+  return FileLock::wait(state_dir + "/cancelled.lock", kPatience);
+}
+
 Result<CancelledWays> load_cancelled(const std::string& state_dir) {
   const auto text = read_small_file(cancelled_path(state_dir), kMostText);
   if (!text && text.error().kind == ErrorKind::NotFound) return CancelledWays{};
@@ -80,6 +87,8 @@ Result<CancelledWays> load_cancelled(const std::string& state_dir) {
 }
 
 Result<Done> add_cancelled(const std::string& state_dir, const CancelledWay& way) {
+  // No sweeper may have run yet.
+  if (auto made = make_directory(state_dir); !made) return made.error();
   // A file that cannot be read is of no use to the sweeper either.
   auto known = load_cancelled(state_dir);
   CancelledWays ways = known ? std::move(*known) : CancelledWays{};

@@ -6,6 +6,7 @@
 
 #include "lib/core/domain.h"
 #include "lib/core/result.h"
+#include "lib/core/state_file.h"
 
 #include <cstdint>
 #include <string>
@@ -35,6 +36,9 @@ using CancelledWays = std::vector<CancelledWay>;
 [[nodiscard]] Result<CancelledWays> parse_cancelled(std::string_view text);
 
 [[nodiscard]] std::string cancelled_path(const std::string& state_dir);
+/// Of two who cancel at once, each would take the other's request for the one that goes on: one
+/// after the other, from the look to the end.
+[[nodiscard]] Result<FileLock> lock_cancelled(const std::string& state_dir);
 /// None if there is no file.
 [[nodiscard]] Result<CancelledWays> load_cancelled(const std::string& state_dir);
 /// Adds one, and drops those that the sweeper has long taken up.

@@ -15,6 +15,9 @@ namespace flex {
 
 namespace {
 
+/// So many pauses pass before a job is tried again that Google has refused while it was alone.
+constexpr int kPausesAlone = 4;
+
 std::size_t count_new(const std::set<NodeName>& nodes, const std::set<NodeName>& known) {
   return static_cast<std::size_t>(std::count_if(
       nodes.begin(), nodes.end(), [&](const NodeName& node) { return !known.contains(node); }));
@@ -120,13 +123,22 @@ class Admitter {
   [[nodiscard]] bool may_take(const PendingAsk& ask, std::size_t in_use) const {
     if (is_full_) return false;
     if (ask.requests <= room_) return true;
-    // One that needs more than there ever is begins when no other is there.
-    if (in_use == 0) return true;
     // Google's limit may have changed: the first in line finds out, with all that it needs. What is
     // taken of it goes back if the rest is refused, so not in every round.
     const RequestQuota& quota = limits_.quota;
+    const Seconds since = limits_.now - quota.learned;
+    // One that needs more than there ever is begins when no other is there; seldom if Google has
+    // refused that.
+    if (in_use == 0)
+      return !is_beyond_google(ask, in_use) || since >= kPausesAlone * limits_.probe_pause;
     return is_first_ && quota.limit != 0 && in_use + ask.requests <= limits_.most &&
-           limits_.now - quota.learned >= limits_.probe_pause;
+           since >= limits_.probe_pause;
+  }
+
+  /// Google takes fewer requests than it needs even while no other is there: to wait for room, or
+  /// behind it, is of no use.
+  [[nodiscard]] bool is_beyond_google(const PendingAsk& ask, std::size_t in_use) const {
+    return in_use == 0 && limits_.quota.limit != 0 && ask.requests > limits_.quota.limit;
   }
 
   void take(std::size_t requests) {
@@ -138,7 +150,8 @@ class Admitter {
   /// Nobody passes it: neither for what it lacks, nor for what it would need then.
   Admission hold(const PendingAsk& ask, Admission admission) {
     admission.before = held_++;
-    if (admission.waits_for_request) is_full_ = true;
+    if (admission.waits_for_request && !is_full_)
+      is_full_ = !is_beyond_google(ask, limits_.active + asked_);
     for (const auto& [index, nodes] : ask.nodes) {
       const auto used = used_.find(index);
       if (used != used_.end() && count_new(nodes, used->second) > 0) blocked_.insert(index);

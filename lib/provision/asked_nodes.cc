@@ -8,12 +8,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <optional>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <system_error>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -31,8 +34,7 @@ constexpr Seconds kSlack = 10s;
 constexpr Seconds kLongestAsk = 15min;
 /// Without an answer the request may still be made.
 constexpr Seconds kUnknown = 1min;
-constexpr std::chrono::milliseconds kLockPause = 20ms;
-constexpr int kLockTries = 250;
+constexpr std::chrono::milliseconds kLockPatience = 5s;
 
 bool is_over(const AskedEntry& entry, TimePoint now) {
   return now - (entry.answered == TimePoint{} ? entry.begun : entry.answered) >= kLongestAsk;
@@ -70,13 +72,40 @@ std::string host_name() {
   return name.data();
 }
 
-Result<FileLock> wait_for_lock(const std::string& path) {
-  auto lock = FileLock::acquire(path);
-  for (int i = 0; i < kLockTries && !lock && lock.error().kind == ErrorKind::Precondition; ++i) {
-    std::this_thread::sleep_for(kLockPause);
-    lock = FileLock::acquire(path);
+/// True if the process that wrote "program@host:pid" was on this host and is gone.
+bool is_gone(std::string_view by) {
+  const std::size_t at = by.find('@');
+  const std::size_t colon = by.rfind(':');
+  if (at == std::string_view::npos || colon == std::string_view::npos || colon < at) return false;
+  if (by.substr(at + 1, colon - at - 1) != host_name()) return false;
+  const std::string_view digits = by.substr(colon + 1);
+  ::pid_t pid = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
+  if (error != std::errc{} || end != digits.data() + digits.size() || pid <= 0) return false;
+  return ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+bool is_abandoned(const AskedEntry& entry) {
+  return entry.answered == TimePoint{} && is_gone(entry.by);
+}
+
+/// Its last call may still be on its way. True if there was one.
+bool note_abandoned(AskedNodes& asked, TimePoint now) {
+  bool is_changed = false;
+  for (AskedEntry& entry : asked) {
+    if (!is_abandoned(entry)) continue;
+    entry.answered = now + kUnknown;
+    is_changed = true;
   }
-  return lock;
+  return is_changed;
+}
+
+/// When the file was last written.
+std::optional<TimePoint> written_at(const std::string& path) {
+  struct ::stat about {};
+
+  if (::stat(path.c_str(), &about) != 0) return std::nullopt;
+  return TimePoint{Seconds{about.st_mtim.tv_sec}};
 }
 
 }  // namespace
@@ -129,19 +158,42 @@ Result<AskedNodes> AskedFile::load() const {
   return asked;
 }
 
-Result<Done> AskedFile::change(const std::function<bool(AskedNodes&)>& edit) const {
+Result<AskedNodes> AskedFile::load_for_change(TimePoint now) const {
+  auto asked = load();
+  if (asked || asked.error().kind != ErrorKind::Invalid) return asked;
+  // Whoever wrote into it has an answer by then, or is dead.
+  const auto written = written_at(state_dir_ + "/asked");
+  if (written && now - *written >= kLongestAsk) return AskedNodes{};
+  return Error{ErrorKind::Invalid,
+               fmt::format("{}; it is written anew a quarter of an hour after it was damaged",
+                           asked.error().what)};
+}
+
+Result<Done> AskedFile::change(TimePoint now, const std::function<bool(AskedNodes&)>& edit) const {
   if (state_dir_.empty()) return Error{ErrorKind::NotFound, "the state directory is not known"};
   if (auto made = make_directory(state_dir_); !made) return made.error();
-  const auto lock = wait_for_lock(state_dir_ + "/asked.lock");
+  const auto lock = FileLock::wait(state_dir_ + "/asked.lock", kLockPatience);
   if (!lock) return lock.error();
-  auto asked = load();
+  auto asked = load_for_change(now);
   if (!asked) return asked.error();
-  if (!edit(*asked)) return Done{};
+  const bool is_noted = note_abandoned(*asked, now);
+  if (!edit(*asked) && !is_noted) return Done{};
   return write_atomically(state_dir_ + "/asked", to_text(*asked));
 }
 
+Result<AskedNodes> AskedFile::load_and_tidy(TimePoint now) {
+  auto asked = load();
+  if (!asked || std::none_of(asked->begin(), asked->end(), is_abandoned)) return asked;
+  const auto changed = change(now, [&](AskedNodes& tidied) {
+    asked = tidied;
+    return false;
+  });
+  if (!changed) return changed.error();
+  return asked;
+}
+
 Result<Done> AskedFile::reserve(TimePoint now, const Choose& choose) {
-  return change([&](AskedNodes& asked) {
+  return change(now, [&](AskedNodes& asked) {
     std::vector<NodeName> nodes = choose(asked);
     if (nodes.empty()) return false;
     std::erase_if(asked, [&](const AskedEntry& entry) { return is_over(entry, now); });
@@ -151,7 +203,7 @@ Result<Done> AskedFile::reserve(TimePoint now, const Choose& choose) {
 }
 
 Result<Done> AskedFile::settle(TimePoint now, const Answers& answers) {
-  return change([&](AskedNodes& asked) {
+  return change(now, [&](AskedNodes& asked) {
     AskedNodes unknown;
     for (AskedEntry& entry : asked) {
       if (entry.by != by_ || entry.answered != TimePoint{}) continue;

@@ -2,7 +2,8 @@
 // Nodes of nodesets with max_nodes that a program is about to ask for. Two programs that look at
 // Compute Engine at the same time would both see the same room: so each writes into a file in the
 // state directory what it asks for before it asks, under a lock, and counts what the others have
-// written. What a program wrote that died counts until it is certain that nothing comes of it.
+// written. What a program wrote that died counts until it is certain that nothing comes of it: a
+// minute after somebody has noticed that its process is gone.
 #pragma once
 
 #include "lib/core/domain.h"
@@ -47,6 +48,9 @@ class AskedFile {
   /// What the others ask for, and what this program has asked for lately.
   [[nodiscard]] Result<AskedNodes> load() const;
 
+  /// The same; if one of the programs has died on this host, that is written down.
+  [[nodiscard]] Result<AskedNodes> load_and_tidy(TimePoint now);
+
   /// Chooses the nodes that are asked for now, from what is in the file, and writes them down. No
   /// other program does so meanwhile. An error: nothing is written, and nothing may be asked for.
   using Choose = std::function<std::vector<NodeName>(const AskedNodes&)>;
@@ -62,7 +66,10 @@ class AskedFile {
   [[nodiscard]] Result<Done> settle(TimePoint now, const Answers& answers);
 
  private:
-  [[nodiscard]] Result<Done> change(const std::function<bool(AskedNodes&)>& edit) const;
+  /// What is read; none if the file is damaged and so old that nothing in it counts any more.
+  [[nodiscard]] Result<AskedNodes> load_for_change(TimePoint now) const;
+  [[nodiscard]] Result<Done> change(TimePoint now,
+                                    const std::function<bool(AskedNodes&)>& edit) const;
 
   std::string state_dir_;
   std::string by_;

@@ -49,6 +49,13 @@ const RETRY_COLUMNS = [
   {title: "Why", class: "reason", of: (retry) => [retry.why]},
 ];
 
+const SHUT_COLUMNS = [
+  {title: "Group", of: (way) => [way.group]},
+  {title: "For", of: (way) => [way.job ? `job ${way.job}` : "", el("small", {}, nodesText(way.nodes))]},
+  {title: "Until", of: (way) => way.until ? [timeOf(way.until), el("small", {}, running(way.until, "in"))] : ["as long as it waits"]},
+  {title: "Why", class: "reason", of: (way) => [way.why]},
+];
+
 const REPAIR_COLUMNS = [
   {title: "Node", of: (repair) => [nodesText(repair.node)]},
   {title: "New VMs", of: (repair) => [String(repair.count), repair.given_up ? el("small", {}, "given up: it stays drained") : null]},
@@ -58,6 +65,7 @@ const REPAIR_COLUMNS = [
 
 function showTrouble(status) {
   const parts = [["Leaked: of ours, and nobody needs it", LEAK_COLUMNS, status.leaks], ["Asked for again", RETRY_COLUMNS, status.retries],
+    ["Not asked for there now", SHUT_COLUMNS, status.shut_ways],
     ["Nodes that got new VMs, last day", REPAIR_COLUMNS, status.repairs]]
     .filter(([, , rows]) => listOf(rows).length > 0)
     .map(([title, columns, rows]) => el("div", {class: "card"}, el("h3", {}, title), table(title, columns, rows)));

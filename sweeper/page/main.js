@@ -79,7 +79,7 @@ const SECTIONS = [
   ["totals", showTotals, ["looked", "nodesets", "requests", "active_requests"]], ["nodesets", showNodesets, ["looked", "state", "nodesets"]],
   ["queue", showQueue, ["looked", "state", "requests", "active_requests", "jobs", "jobs_waiting_omitted"]],
   ["timeline", showTimeline, ["looked", "state", "vms", "vms_omitted", "jobs", "jobs_running_omitted"]],
-  ["trouble", showTrouble, ["leaks", "retries", "repairs"]], ["actions", showActions, ["actions"]],
+  ["trouble", showTrouble, ["leaks", "retries", "shut_ways", "repairs"]], ["actions", showActions, ["actions"]],
 ];
 
 /** What has not changed is left alone: a text that is being read or marked stays. */

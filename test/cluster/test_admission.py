@@ -3,6 +3,8 @@
 
 One cluster. Zone c never has room, zone a always has. What is asked for is what counts.
 """
+import os
+import signal
 import time
 
 import pytest
@@ -35,6 +37,9 @@ NODESETS = [
     Nodeset("lanes", 1, {"zones": [f"{REGION}-c", f"{REGION}-f"], "race": 2}),
     Nodeset("behind", 1, C),
     Nodeset("once", 4, {**C, "max_nodes": 2}),
+    Nodeset("died", 4, {**C, "max_nodes": 2}),
+    Nodeset("gone", 4, {**C, "max_nodes": 2}),
+    Nodeset("three", 1, C, over("three-0", "pair-0", "mate-0")),
     Nodeset("line", 6, {**C, "max_nodes": 2}),
     Nodeset("frozen", 5, {**C, **then(12), "max_nodes": 2}),
     Nodeset("full", 2, {**C, "max_nodes": 1}, over("full-[0-1]", "free-0")),
@@ -98,6 +103,14 @@ class Site:
         return [call["path"].split("/instanceGroupManagers/")[1].split("/")[0] for call in calls
                 if f"/admission-{nodeset}" in call["path"]]
 
+    def asker(self):
+        """The process of the flex-resume that is about to ask for nodes."""
+        lines = (self.cluster.sweeper_dir / "asked").read_text(encoding="ascii").splitlines()
+        [pid] = [int(words[2].rpartition(":")[2]) for words in map(str.split, lines)
+                 if words[1] == "0" and words[2].startswith("flex-resume@")]
+        assert os.readlink(f"/proc/{pid}/exe") == str(self.cluster.program("flex-resume"))
+        return pid
+
     def clear(self):
         """No job is left, and nothing of one."""
         self.cluster.slurm("scancel", "-u", self.cluster.sandbox.account.pw_name)
@@ -118,6 +131,7 @@ def usual(site):
     """What one test sets is not the next one's trouble."""
     yield
     site.emulator.config(latency_by_method={INSERT: 0})
+    site.emulator.clear_faults()
     site.clear()
     site.allow(100)
 
@@ -215,6 +229,49 @@ def test_max_nodes_with_two_askers_at_once(site):
     site.emulator.config(latency_by_method={INSERT: 0})
     site.cluster.scancel(jobs[0])
     site.wait_asked(jobs[1], seconds=60)
+
+
+def test_max_nodes_when_the_asker_dies_before_it_asks(site):
+    """flex-resume is killed after it has written down what it asks for, before Google acts."""
+    site.emulator.fault(INSERT, "hold_before")
+    first = site.submit("died", "-N2")
+    assert site.emulator.reaches(20, held=1), "flex-resume does not ask"
+    os.kill(site.asker(), signal.SIGKILL)
+    second = site.submit("died", "-N2")
+    site.wait_asked(first)
+    site.waits(second, "nodeset died is at its max_nodes 2")
+    assert not site.active(second)
+    # Nor does what the dead one wrote keep others away.
+    site.cluster.scancel(first)
+    site.never(5, lambda: len(site.used("died")) > 2, "more nodes than max_nodes 2")
+    site.wait_asked(second, seconds=90)
+
+
+def test_max_nodes_when_the_asker_and_its_job_are_gone(site):
+    """Nobody asks for what the dead one wrote down."""
+    site.emulator.fault(INSERT, "hold_before")
+    first = site.submit("gone", "-N2")
+    assert site.emulator.reaches(20, held=1), "flex-resume does not ask"
+    os.kill(site.asker(), signal.SIGKILL)
+    site.cluster.scancel(first)
+    second = site.submit("gone", "-N2")
+    # What was on its way to Google is cancelled.
+    site.wait_asked(second, seconds=90)
+    assert len(site.used("gone")) == 2
+
+
+def test_a_job_that_needs_more_requests_than_google_takes_holds_up_nobody(site):
+    site.allow(2)
+    job = site.submit("three", "-N3")
+    site.waits(job, "its 3 requests are asked for together")
+    behind = site.submit("behind", "-N1")
+    site.wait_asked(behind)
+    before = len(site.emulator.calls("resizeRequests.insert"))
+    site.never(8, lambda: site.active(job), "a part of the job is asked for")
+    assert len(site.emulator.calls("resizeRequests.insert")) == before
+    # With more room it has its turn.
+    site.allow(4)
+    site.wait_asked(job, 3, seconds=45)
 
 
 def test_nobody_asks_past_the_one_that_waits_for_max_nodes(site):

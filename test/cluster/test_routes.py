@@ -2,8 +2,10 @@
 """Ways to get VMs that cannot be taken, were changed, fail or are not wanted: on a real slurmctld, with rounds of the sweeper by hand.
 
 Zones c and d never have room. The first tests need nodes that no round has powered up."""
+import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -35,6 +37,8 @@ NODESETS = [
                          "retry": {"base": "1h", "max": "1h"}}, boots=False),
     Nodeset("mode", 1, {**zones("a"), "mode": "bulk_insert"}, boots=False),
     Nodeset("lanes", 1, {**zones("cd"), "race": 2, "retry": {"base": "1s", "max": "1s"}}, boots=False),
+    Nodeset("both", 1, {**zones("cd"), "race": 2, "retry": {"base": "1s", "max": "1s"}}, boots=False),
+    Nodeset("steps", 1, {**zones("c"), "on_stockout": [{"wait": "1s", **zones("d")}, {"wait": "6s", **zones("b")}]}, boots=False),
 ]
 SETTINGS = {"sweeper": {"interval": "1s", "orphan_grace": "1h", "empty_mig_grace": "1s", "listen": "127.0.0.1:0",
                         "finished_request_grace": "1h"}}
@@ -51,7 +55,8 @@ class Routes(Desk):
     def flexctl(self, *arguments):
         cluster = self.cluster
         program = cluster.sandbox.install(self.flexctl_source)
-        return cluster.sandbox.run([program, *arguments], env=cluster.env(), timeout=60).stdout
+        # status ends with 1: no sweeper runs between the rounds.
+        return cluster.sandbox.run([program, *arguments], env=cluster.env(), timeout=60, check=arguments[0] != "status").stdout
 
     def active(self, node):
         return [request for request in self.emulator.requests() if request.is_active and node in request.nodes]
@@ -228,8 +233,36 @@ def test_a_cancelled_zone_of_a_race_stays_cancelled(desk):
     assert [request.group for request in desk.active("lanes-0")] == ["desk-lanes-zd"]
     assert len(desk.inserts(job)) == 2
     assert f"nothing is asked for in group desk-lanes-zc again while job {job} waits" in said
+    [way] = json.loads(desk.flexctl("status", "--json"))["shut_ways"]
+    assert (way["group"], way["job"], way["nodes"], way["whole_wait"]) == ("desk-lanes-zc", job, "lanes-0", True), way
+    assert f"request {gone.name} was cancelled by " in way["why"]
+    assert re.search(rf"SHUT WAYS\n  desk-lanes-zc  job {job}  1  lanes-0  as long as it waits  request {gone.name}",
+                     desk.flexctl("status", "--all"))
     # Another wait is another one.
     desk.cluster.slurm("scontrol", "requeue", str(job))
     desk.cluster.give_back("lanes-0")
     desk.rounds(lambda now: not desk.active("lanes-0"), most=8, apart=0.5)
     wait_active(desk, "lanes-0", 2)
+
+
+def test_of_two_who_cancel_both_zones_at_once_the_second_holds_the_job(desk):
+    job = desk.submit("both")
+    lanes = wait_active(desk, "both-0", 2)
+    desk.emulator.wait(operations=0)
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(lambda lane: desk.flexctl("cancel", f"{lane.group}/{lane.name}", "--yes"), lanes))
+    assert sum("other requests for these nodes go on" in text for text in said) == 1, said
+    assert sum(f"job {job} is requeued and held" in text for text in said) == 1, said
+    desk.few_rounds(3)
+    assert desk.cluster.job(job)["Priority"] == "0"
+    assert not desk.active("both-0") and len(desk.inserts(job)) == 2
+
+
+def test_the_step_after_one_that_was_cancelled_comes_though_each_round_is_another_sweepers(desk):
+    desk.submit("steps")
+    wait_active(desk, "steps-0")
+    desk.rounds(lambda now: "desk-steps-s1" in [request.group for request in desk.active("steps-0")], most=8, apart=1)
+    [step] = [request for request in desk.active("steps-0") if request.group == "desk-steps-s1"]
+    desk.flexctl("cancel", f"{step.group}/{step.name}", "--yes")
+    desk.rounds(lambda now: "desk-steps-s2" in desk.emulator.groups(), most=15, apart=1)
+    assert "desk-steps-s1" not in [request.group for request in desk.active("steps-0")]

@@ -286,6 +286,25 @@ TEST_CASE("status: what is asked for again is told with its time and why", "[ctl
   CHECK(text_of(only_of(report, {"b"})).find("RETRIES") == std::string::npos);
 }
 
+TEST_CASE("status: where nothing is asked for now is told with until when and why", "[ctl]") {
+  Json json = sample();
+  json["shut_ways"] = Json::parse(R"([
+      {"nodeset": "a", "job": 7, "nodes": "a-[5-6]", "n": 2, "group": "test-a-zc", "failures": 1,
+       "whole_wait": false, "until": "2027-01-15T08:05:00Z", "why": "STOCKOUT"},
+      {"nodeset": "a", "job": 7, "nodes": "a-[5-6]", "n": 2, "group": "test-a-zd", "failures": 0,
+       "whole_wait": true, "why": "request j7-x was cancelled by root"}])");
+  const SweeperReport report = report_of(json);
+  CHECK_THAT(text_of(report),
+             ContainsSubstring("test-a-zc  job 7  2  a-[5-6]  until 08:05:00 (5 min)  STOCKOUT"));
+  CHECK_THAT(text_of(report), ContainsSubstring("as long as it waits     request j7-x was"));
+  CHECK_THAT(
+      text_of(report, 60, 60),
+      ContainsSubstring("test-a-zc  job 7  2  for 5 min            a-[5-6]\n      STOCKOUT"));
+  CHECK_THAT(text_of(only_of(report, {"a"})), ContainsSubstring("SHUT WAYS"));
+  CHECK(text_of(only_of(report, {"b"})).find("SHUT WAYS") == std::string::npos);
+  CHECK(text_of(report_of(sample())).find("SHUT WAYS") == std::string::npos);
+}
+
 TEST_CASE("status: what the sweeper has not listed is told", "[ctl]") {
   Json json = sample();
   json["requests_omitted"] = 150;

@@ -9,8 +9,11 @@
 #include "test/support/catch.h"
 #include "test/support/fake_cloud.h"
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <unistd.h>
 
 using namespace flex;
@@ -57,6 +60,24 @@ TEST_CASE("cancelled: written, read, dropped when it is old, taken back", "[flee
   CHECK_FALSE(parse_cancelled("[{}]"));
   CHECK(waiter_key("a", 7, {"a-0"}) == "a job 7");
   CHECK(waiter_key("a", 0, {"a-0"}) == "a-0");
+}
+
+TEST_CASE("cancelled: also before any sweeper has made the directory", "[fleet]") {
+  const Directory dir;
+  const std::string below = dir.path + "/flex-start";
+  REQUIRE(add_cancelled(below, way("g", 1000)));
+  CHECK(*load_cancelled(below) == CancelledWays{way("g", 1000)});
+}
+
+TEST_CASE("cancelled: one after the other", "[fleet]") {
+  const Directory dir;
+  const std::string below = dir.path + "/flex-start";
+  auto first = std::make_unique<Result<FileLock>>(lock_cancelled(below));
+  REQUIRE(*first);
+  auto second = std::async(std::launch::async, [&] { return lock_cancelled(below).has_value(); });
+  CHECK(second.wait_for(std::chrono::milliseconds{100}) == std::future_status::timeout);
+  first.reset();
+  CHECK(second.get());
 }
 
 TEST_CASE("loose: which nodesets have VMs in no group", "[fleet]") {

@@ -146,6 +146,26 @@ TEST_CASE("admission: one that needs more than there ever is begins when it is a
   CHECK(verdicts({ask(1, 30, 3), ask(2, 20)}, quota(2, 0)) == Verdicts{Ask, Wait});
 }
 
+TEST_CASE(
+    "admission: one that Google refuses though it is alone holds up nobody, and is seldom tried",
+    "[provision]") {
+  AdmissionLimits limits = quota(2, 0, {.limit = 2, .probes = 1, .learned = kNoon});
+  limits.probe_pause = Seconds{60};
+  limits.now = kNoon + Seconds{15};
+  const std::vector<PendingAsk> asks = {ask(1, 30, 3), ask(2, 20), ask(3, 10, 2)};
+  CHECK(verdicts(asks, limits) == Verdicts{Wait, Ask, Wait});
+  CHECK_THAT(why(ask(1, 30, 3), limits),
+             ContainsSubstring("its 3 requests are asked for together"));
+  // It has its turn when they are gone.
+  limits.active = 1;
+  CHECK(verdicts(asks, limits) == Verdicts{Wait, Wait, Wait});
+  limits.active = 0;
+  limits.now = kNoon + Seconds{239};
+  CHECK(verdicts(asks, limits) == Verdicts{Wait, Ask, Wait});
+  limits.now = kNoon + Seconds{240};
+  CHECK(verdicts(asks, limits) == Verdicts{Ask, Wait, Wait});
+}
+
 TEST_CASE("admission: one that has no request comes before one that has", "[provision]") {
   PendingAsk extra = ask(1, 90);
   extra.is_extra = true;

@@ -6,6 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace flex;
@@ -116,13 +119,64 @@ TEST_CASE("asked: old entries go when somebody writes", "[provision]") {
   CHECK(file.load()->empty());
 }
 
+TEST_CASE("asked: what a program that has died asked for counts for a minute more", "[provision]") {
+  const Directory dir;
+  AskedFile file{dir.path, "flex-sweeper"};
+  REQUIRE(file.reserve(kNoon, all(nodes("a", 1, 7))));
+  const pid_t child = ::fork();
+  if (child == 0)
+    ::_exit(AskedFile{dir.path, "flex-resume"}.reserve(kNoon, all(nodes("a", 2))) ? 0 : 1);
+  int status = 1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+  REQUIRE(file.load()->size() == 2);
+  const TimePoint noticed = kNoon + Seconds{120};
+  const auto asked = file.load_and_tidy(noticed);
+  REQUIRE(asked);
+  // It is written down, and later looks do not begin anew.
+  CHECK(*file.load() == *asked);
+  CHECK(*file.load_and_tidy(noticed + Seconds{60}) == *asked);
+  // The other one lives.
+  const std::set<NodeName> living = names(1, 7);
+  CHECK(find_unseen(*asked, noticed + Seconds{69}, noticed + Seconds{69}).size() == 3);
+  CHECK(find_unseen(*asked, noticed + Seconds{70}, noticed + Seconds{70}) == living);
+}
+
+TEST_CASE("asked: of a process on another host nothing is known", "[provision]") {
+  const Directory dir;
+  std::ofstream(dir.path / "asked") << "1800000000 0 flex-resume@elsewhere:999999999 a-0\n"
+                                    << "1800000000 0 flex-resume a-1\n";
+  AskedFile file{dir.path, "flex-sweeper"};
+  const auto asked = file.load_and_tidy(kNoon + Seconds{60});
+  REQUIRE(asked);
+  CHECK(find_unseen(*asked, kNoon + Seconds{899}, kNoon + Seconds{899}) == names(2));
+}
+
+TEST_CASE("asked: a damaged file is written anew when nothing in it can count", "[provision]") {
+  const Directory dir;
+  const std::filesystem::path path = dir.path / "asked";
+  std::ofstream(path) << "nonsense";
+  AskedFile file{dir.path, "flex-resume"};
+
+  struct ::stat about {};
+
+  REQUIRE(::stat(path.c_str(), &about) == 0);
+  const TimePoint damaged{Seconds{about.st_mtim.tv_sec}};
+  const auto refused = file.reserve(damaged + Seconds{899}, all(nodes("a", 1)));
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().what, ContainsSubstring("it is written anew a quarter of an hour"));
+  REQUIRE(file.reserve(damaged + Seconds{900}, all(nodes("a", 1))));
+  CHECK(file.load()->size() == 1);
+}
+
 TEST_CASE("asked: without a place to write nothing may be asked for", "[provision]") {
   AskedFile nowhere{"", "flex-resume"};
   CHECK_FALSE(nowhere.reserve(kNoon, all(nodes("a", 1))));
   const Directory dir;
   std::ofstream(dir.path / "asked") << "nonsense\n";
   AskedFile bad{dir.path, "flex-resume"};
-  const auto done = bad.reserve(kNoon, all(nodes("a", 1)));
+  // Before the file was written.
+  const auto done = bad.reserve(TimePoint{Seconds{1}}, all(nodes("a", 1)));
   REQUIRE_FALSE(done);
   CHECK_THAT(done.error().what, ContainsSubstring("asked"));
 }

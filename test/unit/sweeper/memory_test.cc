@@ -84,6 +84,20 @@ TEST_CASE("anything else is refused, not believed") {
   }
 }
 
+TEST_CASE("memory: where on_stockout stands outlives a restart") {
+  Memory memory;
+  memory.stockouts["a job 7"] = {
+      .step = 1, .since = at(5), .is_asked = true, .is_shut = true, .is_hopeless = true};
+  const auto read = parse_memory(to_text(memory));
+  REQUIRE(read);
+  const StockoutState& state = read->stockouts.at("a job 7");
+  CHECK(state.step == 1);
+  CHECK(state.since == at(5));
+  CHECK(state.is_asked);
+  CHECK(state.is_shut);
+  CHECK(state.is_hopeless);
+}
+
 TEST_CASE("memory: ways that are shut outlive a restart") {
   Memory memory;
   memory.shut["a job 7"] = {

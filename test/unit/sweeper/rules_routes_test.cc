@@ -184,6 +184,18 @@ TEST_CASE("a step or a renewal that an admin has cancelled stays so") {
     CHECK(scene.round(Seconds{600}) == Texts{"on_stockout ask a-0 job=7"});
     CHECK(groups_asked(scene) == Texts{"hpc-a-s2"});
   }
+  SECTION("a step: so does a sweeper that is started again before each round") {
+    scene.set().on_stockout = {{.wait = Seconds{15}, .zones = {"us-central1-c"}},
+                               {.wait = Seconds{120}, .zones = {"us-central1-d"}}};
+    scene.shot.cancelled = {cancelled(scene, "hpc-a-s1")};
+    Texts done;
+    for (int i = 0; i < 20 && done.empty(); ++i) {
+      scene.memory = *parse_memory(to_text(scene.memory));
+      done = scene.round();
+    }
+    CHECK(done == Texts{"on_stockout ask a-0 job=7"});
+    CHECK(groups_asked(scene) == Texts{"hpc-a-s2"});
+  }
   SECTION("a renewal") {
     scene.set().resubmit_after = Seconds{30};
     scene.shot.cancelled = {cancelled(scene, "hpc-a-r")};

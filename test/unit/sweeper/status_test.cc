@@ -125,6 +125,37 @@ TEST_CASE("status: a failed request tells when it is tried again", "[sweeper]") 
                                          {"why", "no"}}}));
 }
 
+TEST_CASE("status: ways that are shut are told with whom, until when and why", "[sweeper]") {
+  Scene scene;
+  scene.waiting_job(7, "a-[0-1]");
+  scene.memory.shut["a job 7"].ways = {
+      {{"test-a-zc"}, {.failures = 2, .next = scene.shot.now + minutes{2}, .why = "no"}},
+      {{"test-a-zd"}, {.failures = 0, .next = kNotThisWait, .why = "cancelled by root"}},
+      {{"test-a-ze"}, {.failures = 1, .next = scene.shot.now, .why = "open again"}}};
+  // One that waits no longer.
+  scene.memory.shut["a job 8"].ways = {{{"test-a"}, {.failures = 1, .next = kNotThisWait}}};
+  const Json json = status_of(scene);
+  const Json zc = {{"nodeset", "a"},
+                   {"job", 7},
+                   {"nodes", "a-[0-1]"},
+                   {"n", 2},
+                   {"group", "test-a-zc"},
+                   {"failures", 2},
+                   {"whole_wait", false},
+                   {"until", "2027-01-15T08:02:00Z"},
+                   {"why", "no"}};
+  const Json zd = {{"nodeset", "a"},
+                   {"job", 7},
+                   {"nodes", "a-[0-1]"},
+                   {"n", 2},
+                   {"group", "test-a-zd"},
+                   {"failures", 0},
+                   {"whole_wait", true},
+                   {"why", "cancelled by root"}};
+  CHECK(json["shut_ways"] == Json::array({zc, zd}));
+  CHECK(status_of(Scene{})["shut_ways"] == Json::array());
+}
+
 TEST_CASE("status: a lane of a race has its own zones", "[sweeper]") {
   Scene scene;
   scene.set().race = 2;
