@@ -25,8 +25,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr std::size_t kMostMemory = std::size_t{64} << 20U;
-
 TimePoint wall_clock() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
@@ -185,6 +183,7 @@ ActReport Loop::carry_out(const std::vector<Action>& actions) {
     if (!options_.show) print(actions);
     return {};
   }
+  forget_drains(actions);
   parts_.cloud->set_deadline(SteadyClock::now() + parts_.config.api.run_timeout);
   Actor actor{.config = parts_.config,
               .shot = shot_,
@@ -315,24 +314,6 @@ void Loop::print(const std::vector<Action>& actions) {
 
 // ---- what is kept ----
 
-void Loop::load_memory() {
-  if (options_.state_dir.empty()) return;
-  const auto text = read_small_file(options_.state_dir + "/memory.json", kMostMemory);
-  if (!text) {
-    if (text.error().kind != ErrorKind::NotFound)
-      log_.warning("memory_lost",
-                   {{"why", text.error().what}, {"then", "what is wrong is seen anew"}});
-    return;
-  }
-  auto memory = parse_memory(*text);
-  if (!memory) {
-    log_.warning("memory_lost",
-                 {{"why", memory.error().what}, {"then", "what is wrong is seen anew"}});
-    return;
-  }
-  memory_ = std::move(*memory);
-}
-
 /// What an admin wants now; what cannot be read is as it was.
 void Loop::read_pauses() {
   if (options_.state_dir.empty()) return;
@@ -357,21 +338,6 @@ void Loop::read_asked() {
   if (options_.state_dir.empty()) return;
   const auto asked = lock_ ? asked_file_.load_and_tidy(wall_clock()) : asked_file_.load();
   if (asked) shot_.asked = find_unseen(*asked, shot_.now, wall_clock());
-}
-
-void Loop::save() {
-  std::string text = to_text(memory_);
-  if (lock_ && text != saved_memory_) {
-    const auto done = write_atomically(options_.state_dir + "/memory.json", text);
-    if (done)
-      saved_memory_ = std::move(text);
-    else
-      log_.warning("memory_not_saved", {{"why", done.error().what}});
-  }
-  const RoundReport& round = status_.last_round;
-  if (round.is_complete) return;
-  metrics_.note_round(round.error.empty() ? "passive" : "incomplete", round.took);
-  publish();
 }
 
 void Loop::publish() {

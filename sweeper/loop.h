@@ -79,6 +79,7 @@ class Loop {
   enum class Wake { Time, Stop };
 
   void load_memory();
+  void forget_drains(const std::vector<Action>& actions);
   void read_pauses();
   void save();
   void publish();

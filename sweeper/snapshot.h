@@ -79,20 +79,21 @@ struct Placed {
 };
 
 /// All that is known of one node of a nodeset.
+/// What most rules ask first comes first: on a large cluster it is the memory that takes the time.
 struct NodePicture {
-  NodeName name{};
+  const Node* node = nullptr;       ///< null: slurmctld does not know it
+  Placed<Instance> entry{};         ///< a live one before a dead one
+  Placed<ResizeRequest> request{};  ///< the oldest active one that names the node
   std::size_t nodeset = 0;
   bool is_static = false;
-  const Node* node = nullptr;              ///< null: slurmctld does not know it
-  Placed<Instance> entry{};                ///< a live one before a dead one
-  bool is_entry_live = false;              ///< it is a VM that is there and stays
+  bool is_entry_live = false;      ///< it is a VM that is there and stays
+  bool is_bulk_pending = false;    ///< a bulkInsert is under way that may be for it
+  std::vector<const Job*> jobs{};  ///< that hold the node
+  NodeName name{};
   std::vector<Placed<Instance>> spares{};  ///< further VMs of this name, in other groups or zones
   std::vector<Placed<Instance>> alone{};   ///< that wait in Google's queue without a request
-  bool is_bulk_pending = false;            ///< a bulkInsert is under way that may be for it
-  Placed<ResizeRequest> request{};         ///< the oldest active one that names the node
   std::vector<Placed<ResizeRequest>> requests{};  ///< all active ones, each in its own group
   Placed<ResizeRequest> failed{};                 ///< the newest FAILED one of ours that names it
-  std::vector<const Job*> jobs{};                 ///< that hold the node
   std::optional<Seconds> resume_timeout{};        ///< none: never
 
   /// slurmctld is bringing it up, or is about to.

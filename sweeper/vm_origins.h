@@ -4,7 +4,9 @@
 
 #include "sweeper/snapshot.h"
 
-#include <map>
+#include <cstddef>
+#include <functional>
+#include <unordered_map>
 #include <utility>
 
 namespace flex {
@@ -19,11 +21,19 @@ class VmOrigins {
   [[nodiscard]] const ResizeRequest* find(const SweptGroup& group, const NodeName& node);
 
  private:
+  using Place = std::pair<const SweptGroup*, NodeName>;
+
+  struct HashPlace {
+    std::size_t operator()(const Place& place) const {
+      return std::hash<const void*>{}(place.first) ^ std::hash<NodeName>{}(place.second);
+    }
+  };
+
   void read();
 
   const Snapshot& shot_;
   bool is_read_ = false;
-  std::map<std::pair<const SweptGroup*, NodeName>, const ResizeRequest*> by_node_{};
+  std::unordered_map<Place, const ResizeRequest*, HashPlace> by_node_{};
 };
 
 }  // namespace flex

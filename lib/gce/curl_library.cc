@@ -3,9 +3,9 @@
 
 #include "lib/gce/curl_http.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <dlfcn.h>
 #include <future>
 #include <string>
 #include <system_error>
@@ -69,9 +69,13 @@ const std::shared_future<Result<CurlLibrary>>& coming() {
 
 }  // namespace
 
-void start_loading_curl() { static_cast<void>(coming()); }
+void start_loading_curl() {
+  static_cast<void>(coming());
+}
 
-const Result<CurlLibrary>& load_curl() { return coming().get(); }
+const Result<CurlLibrary>& load_curl() {
+  return coming().get();
+}
 
 const CurlLibrary& curl() {
   static const CurlLibrary& library = *load_curl();

@@ -67,6 +67,7 @@ void care_for(Round& round, const NodePicture& node, Drains& drains) {
   const Node& state = *node.node;
   const NodesetConfig& nodeset = round.nodeset_of(node);
   const auto remembered = remembered_drain(round, node);
+  if (!remembered && !is_draining(state) && !is_set_aside(nodeset, state)) return;
   const LastLook last = last_look(round, node);
   if (is_set_aside(nodeset, state) && (is_up(state) || is_powering_down(state)))
     round.see(Rule::UnbackedNode, up_key(node));

@@ -47,12 +47,8 @@ bool is_at_work(const NodePicture& node) {
 /// Keeps who a node comes up for, and which of its VMs slurmctld has taken. Whether it has refused
 /// the VM that the node has now.
 bool is_refused(Round& round, const NodePicture& node) {
-  auto& boots = round.memory.boots;
-  if (!node.wants_vm()) {
-    boots.erase(node.name);
-    return false;
-  }
-  Boot& boot = boots[node.name];
+  if (!node.wants_vm()) return false;
+  Boot& boot = round.memory.boots[node.name];
   const bool is_bad = is_registration_refused(*node.node) && is_draining(*node.node);
   if (node.is_coming_up() && !node.jobs.empty()) {
     boot.jobs.clear();
@@ -182,8 +178,10 @@ void replace(Round& round,
 }  // namespace
 
 void refused_registration(Round& round) {
-  std::erase_if(round.memory.boots,
-                [&](const auto& entry) { return round.config.find(entry.first) == nullptr; });
+  std::erase_if(round.memory.boots, [&](const auto& entry) {
+    const NodePicture* const node = round.picture.find(entry.first);
+    return node == nullptr || !node->wants_vm();
+  });
   for (const auto& [key, refused] : find_refused(round)) {
     const auto& [index, reason] = key;
     const NodesetConfig& nodeset = round.config.nodesets[index];

@@ -63,14 +63,19 @@ struct Found {
   std::size_t unexplained = 0;
 };
 
+bool is_up_in_cloud(const NodePicture& node) {
+  return node.node != nullptr && is_cloud(*node.node) && is_up(*node.node);
+}
+
 Found look(Round& round) {
   Found found;
+  std::erase_if(round.memory.lease_ends, [&](const auto& entry) {
+    const NodePicture* const node = round.picture.find(entry.first);
+    return node != nullptr && !node->has_vm() && !is_up_in_cloud(*node);
+  });
   for (const NodePicture& node : round.picture.nodes()) {
     if (node.has_vm()) remember_end(round, node);
-    if (node.node == nullptr || !is_cloud(*node.node) || !is_up(*node.node)) {
-      if (!node.has_vm()) round.memory.lease_ends.erase(node.name);
-      continue;
-    }
+    if (!is_up_in_cloud(node)) continue;
     ++found.up;
     if (!is_gone(node)) continue;
     found.gone.push_back(&node);

@@ -121,7 +121,8 @@ TEST_CASE("take down: an admin's DOWN is noted, and slurmctld's words do not hid
 TEST_CASE("take down: a reason that a power-up has taken from a DOWN node is written again",
           "[power_down]") {
   World world;
-  constexpr std::uint32_t kDownAndComing = NODE_STATE_DOWN | (kComing & ~NODE_STATE_IDLE);
+  constexpr auto kIdleBits = static_cast<std::uint32_t>(NODE_STATE_IDLE);
+  constexpr std::uint32_t kDownAndComing = NODE_STATE_DOWN | (kComing & ~kIdleBits);
   Node& node = world.add("a-0", kDownAndComing);
   node.extra = with_drain_note({}, kFan);
   const NodesetConfig& set = world.settings.nodesets[0];

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeper/loop.h"
 
+#include "lib/fleet/node_extra.h"
 #include "test/support/catch.h"
 #include "test/support/fake_cloud.h"
 #include "test/support/fake_scheduler.h"
 #include "test/support/scene.h"
 
 #include <nlohmann/json.hpp>
+#include <slurm/slurm.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 using namespace flex;
@@ -23,7 +27,12 @@ struct Life {
   FakeCloud* cloud = nullptr;
   FakeScheduler* slurm = nullptr;
   std::vector<std::string> lines{};
-  Log log{[this](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::Debug};
+  std::function<void(std::string_view)> on_line = [](std::string_view) {};
+  Log log{[this](LogLevel, std::string_view line) {
+            lines.emplace_back(line);
+            on_line(line);
+          },
+          LogLevel::Debug};
   std::filesystem::path dir =
       std::filesystem::temp_directory_path() / ("flex-loop-" + std::to_string(::getpid()));
 
@@ -73,6 +82,31 @@ TEST_CASE("loop: memory survives, so that two single rounds are two sightings") 
     CHECK(loop.run() == 0);
     CHECK(life.cloud->count("delete_instances") == static_cast<std::size_t>(i));
   }
+}
+
+TEST_CASE("loop: who dies while a drain is forgotten does not remember it") {
+  Life life;
+  const auto remembered = [&] {
+    std::ifstream in(life.dir / "memory.json");
+    return nlohmann::json::parse(in)["drains"].size();
+  };
+  {
+    Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+    Node& node = life.slurm->nodes.at(0);
+    node.state |= static_cast<std::uint32_t>(NODE_STATE_DRAIN);
+    node.reason = "fan";
+    CHECK(loop.run() == 0);
+    CHECK(remembered() == 1);
+  }
+  std::optional<std::size_t> meanwhile;
+  life.on_line = [&](std::string_view line) {
+    if (line.find("forget_drain") != std::string_view::npos) meanwhile = remembered();
+  };
+  Loop loop = life.loop({.is_dry_run = false, .rounds = 1, .interval = {}, .state_dir = {}});
+  life.slurm->nodes.at(0).extra = with_drain_note({}, "fan");
+  CHECK(loop.run() == 0);
+  CHECK(meanwhile == 0);
+  CHECK(remembered() == 0);
 }
 
 TEST_CASE("loop: what it does and what it sees is in the history, once") {
