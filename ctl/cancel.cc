@@ -149,6 +149,10 @@ Result<CancelPlan> look_and_plan(Session& session, const CancelCommand& command,
   const auto seen =
       observe_whole(*session.cloud, *session.scheduler, session.config, wall_clock(), shot);
   if (!seen) return seen.error();
+  if (const auto state_dir = find_state_dir(session.config, *session.scheduler)) {
+    // What cannot be read is told when something is to be written there.
+    if (auto cancelled = load_cancelled(*state_dir)) shot.cancelled = std::move(*cancelled);
+  }
   return plan_cancel(
       session.config,
       shot,

@@ -102,7 +102,7 @@ Result<Placed<ResizeRequest>> choose(const Snapshot& shot, const std::string& na
 class Planner {
  public:
   Planner(const Config& config, const Snapshot& shot, const CancelWish& wish)
-      : config_(config), picture_(config, shot), wish_(wish) {}
+      : config_(config), picture_(config, shot), cancelled_(shot.cancelled), wish_(wish) {}
 
   CancelPlan plan(const Placed<ResizeRequest>& request) {
     why_ = fmt::format("request {} was cancelled by {}", request->name, wish_.by);
@@ -137,11 +137,22 @@ class Planner {
     return {.rule = Rule::ByHand, .why = why_, .what = std::move(what)};
   }
 
+  /// Cancelled a moment ago it may still be listed as active.
+  [[nodiscard]] bool is_cancelled(const ResizeRequest& request) const {
+    return std::any_of(cancelled_.begin(), cancelled_.end(), [&](const CancelledWay& way) {
+      return way.group == request.group && way.request == request.name;
+    });
+  }
+
   /// Other active requests ask for all of its nodes.
   [[nodiscard]] bool has_others(const ResizeRequest& request) const {
+    const auto goes_on = [&](const Placed<ResizeRequest>& other) {
+      const bool is_same = other->group == request.group && other->name == request.name;
+      return !is_same && !is_cancelled(*other);
+    };
     return std::all_of(request.nodes.begin(), request.nodes.end(), [&](const NodeName& name) {
       const NodePicture* const node = picture_.find(name);
-      return node != nullptr && node->requests.size() > 1;
+      return node != nullptr && std::any_of(node->requests.begin(), node->requests.end(), goes_on);
     });
   }
 
@@ -214,6 +225,7 @@ class Planner {
 
   const Config& config_;
   Picture picture_;
+  const CancelledWays& cancelled_;
   const CancelWish& wish_;
   std::string why_{};
   CancelPlan plan_{};

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = ("unit", "functional", "packaging", "cluster")
+BUSY = ("crash-matrix", "crash-ways")  # many programs at a time, one after the other all along
 
 
 def meson_tests(build):
@@ -87,7 +88,7 @@ def count(output, code):
 
 
 # pytest's line for a test in which the harness waited in vain: a busy machine may be the cause.
-TIMED_OUT = re.compile(r"^FAILED \S+ - (?:harness\.slurm\.)?Timeout: waited ")
+TIMED_OUT = re.compile(r"^FAILED \S+(?: [^-]*\])? - (?:harness\.slurm\.)?Timeout: (?:[\w ]+: )?waited ")
 MOST_FLAKY = 3
 
 
@@ -174,7 +175,7 @@ def clock(seconds):
 def run(build, name, cmd, env, timeout, mark):
     """Runs one test program; its output goes to the screen as it comes, with a mark before it, or, without one, if it fails."""
     started = time.monotonic()
-    environment = {**os.environ, **env, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, **env, "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300"}
     process = subprocess.Popen(
         cmd, cwd=build, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
@@ -255,12 +256,17 @@ def main():
                 progress.end(test, time.monotonic() - begun)
             return result
 
-        pool = ThreadPoolExecutor(jobs)
         order = progress.longest_first(tests)
+        # Two that keep all cores busy would make everything else late.
+        busy = [test for test in order if test[0] in BUSY]
+        lanes = [(1, busy), (jobs - 1, [test for test in order if test not in busy])] if busy and jobs > 1 else [(jobs, order)]
+        lanes = [(ThreadPoolExecutor(width), part) for width, part in lanes if part]
         try:
-            results = dict(zip(map(key, order), pool.map(run_one, order)))
+            running = [(part, pool.map(run_one, part)) for pool, part in lanes]
+            results = {key(test): outcome for part, outcomes in running for test, outcome in zip(part, outcomes)}
         finally:
-            pool.shutdown(cancel_futures=True)
+            for pool, _ in lanes:
+                pool.shutdown(cancel_futures=True)
         for test in order:
             outcome = results[key(test)]
             times.update(outcome.times)

@@ -51,9 +51,16 @@ Result<CurlLibrary> load() {
                            find(library, "curl_slist_append", found.slist_append) &&
                            find(library, "curl_slist_free_all", found.slist_free_all);
   if (!is_complete) return failure(::dlerror());
-  // No Winsock, no Amiga; TLS is set up by OpenSSL itself.
-  if (found.global_init(CURL_GLOBAL_NOTHING) != CURLE_OK) return failure("it does not start");
   return found;
+}
+
+/// Not by the thread: OpenSSL, which libcurl starts here, has handlers for the end of a thread and
+/// for that of the process, which may come at the same time when a program gives up early.
+Result<CurlLibrary> start(const Result<CurlLibrary>& loaded) {
+  // No Winsock, no Amiga; TLS is set up by OpenSSL itself.
+  if (loaded && loaded->global_init(CURL_GLOBAL_NOTHING) != CURLE_OK)
+    return failure("it does not start");
+  return loaded;
 }
 
 const std::shared_future<Result<CurlLibrary>>& coming() {
@@ -74,7 +81,8 @@ void start_loading_curl() {
 }
 
 const Result<CurlLibrary>& load_curl() {
-  return coming().get();
+  static const Result<CurlLibrary> started = start(coming().get());
+  return started;
 }
 
 const CurlLibrary& curl() {

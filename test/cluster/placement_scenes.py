@@ -56,10 +56,12 @@ def placed(nodeset, policy):
         yield until(lambda now: now.state(job) == "COMPLETED", 100, "the job to run")
         assert hellos(stage, job) == nodes
         yield until(lambda now: name not in now.groups, 60, "the group to be deleted")
-        gone = stage.now
-        assert name in gone.policies
         yield until(lambda now: name not in now.policies, 30, "the policy to be deleted")
-        assert stage.now.at - gone.at >= EMPTY_GRACE - 1.5
+        group_gone, policy_gone = (
+            [call["ended"] for call in stage.calls(method) if call["path"].endswith(f"/{name}")]
+            for method in ("regionInstanceGroupManagers.delete", "resourcePolicies.delete"))
+        assert len(group_gone) == len(policy_gone) == 1
+        assert policy_gone[0] - group_gone[0] >= EMPTY_GRACE - 1.5
         assert stage.log("event=action", "rule=unused_policy", f"target={name}")
         yield until(lambda now: now.is_off(*nodes), 30, "its nodes to be powered down")
     return scene

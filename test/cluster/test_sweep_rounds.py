@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Rounds of the sweeper by hand: what one round, two or three do about a job, and that they do nothing
 to the job beside it."""
+import json
 import re
 import time
 
@@ -132,10 +133,14 @@ def test_a_job_that_has_waited_too_long_is_held_and_the_younger_one_stays(desk, 
     time.sleep(2)
     other = Bystander(desk, desk.submit("hold", "-w", "hold-1"), "hold-1")
     desk.round()
-    assert desk.now.queued("hold-0"), "cancelled before its time"
     time.sleep(max(0.0, began + 7 - time.monotonic()))
     desk.rounds(lambda now: now.is_held(job), most=1)
     other.check()
+    inserted, cancelled = (
+        [call for call in desk.emulator.calls(f"resizeRequests.{verb}") if f"j{job}-" in json.dumps(call["path"]) + json.dumps(call["body"])]
+        for verb in ("insert", "cancel"))
+    # By whole seconds: Google's times have no more.
+    assert cancelled[0]["started"] - inserted[0]["started"] > 6, "cancelled before its time"
     now = desk.now
     assert not now.active("hold-0")
     assert "flex:" in now.comment(job) and "provision_timeout" in now.comment(job)

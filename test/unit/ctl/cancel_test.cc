@@ -96,6 +96,15 @@ TEST_CASE("cancel: where another request asks for the same nodes the job goes on
   scene.asked(7, "a-0", RequestState::Accepted, "j7-x");
   scene.asked(7, "a-0", RequestState::Accepted, "j7-y");
   CHECK(texts(*plan(scene, "j7-x")) == Texts{"cancel_request hpc-a/j7-x"});
+  // Another admin has just cancelled that one, and it is still listed.
+  scene.shot.cancelled.push_back({.waiter = "a job 7",
+                                  .restart_count = 0,
+                                  .group = {"hpc-a"},
+                                  .request = {"j7-y"},
+                                  .by = "root",
+                                  .since = {}});
+  CHECK(texts(*plan(scene, "j7-x")).size() > 1);
+  CHECK_FALSE(plan(scene, "j7-x")->not_again);
 }
 
 TEST_CASE("cancel: what cannot be cancelled is refused with what to do", "[ctl]") {
