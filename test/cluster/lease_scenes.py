@@ -142,7 +142,7 @@ def leftover(stage):
     cluster = stage.cluster
     first = stage.submit("first", "-p", "left", "-N1", "--time=5")
     yield until(lambda now: now.state(first) == "COMPLETED" and now.is_up("left-0"), 120, "an idle node")
-    yield until(lambda now: {"left-0"} in ours(cluster).values(), 20, "its reservation")
+    yield until(lambda now: any("left-0" in nodes for nodes in ours(cluster).values()), 20, "its reservation")
     vm = stage.now.vms["left-0"]["created"]
     long = stage.submit("long", "-p", "left", "-N1", "--time=20")
     short = stage.submit("short", "-p", "left", "-N1", "--time=5")
