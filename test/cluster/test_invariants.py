@@ -259,6 +259,15 @@ def test_a_job_is_split_over_two_requests():
     assert violation.job == 1 and "n-1" in violation.text(0) and "j1-b" in violation.text(0)
 
 
+def test_a_static_node_has_a_request_of_its_own():
+    nodes = ["n-0", "n-1"]
+    story = (Story().job(1, (10, "configuring", nodes, 600))
+             .request("j0-a", ["n-0"], 13, 20, "SUCCEEDED").request("j1-b", ["n-1"], 14, 20, "SUCCEEDED"))
+    assert "one_request" in story.broken()
+    story.configs = [(0.0, {"n": ["n-0"]})]
+    assert "one_request" not in story.broken()
+
+
 def test_a_job_on_the_nodes_of_requests_before_it_is_split():
     nodes = ["n-0", "n-1"]
     def story(*held, ended=None):

@@ -275,6 +275,8 @@ def one_request(record):
         if not request.job or request.name in record.by_hand or end - request.made < SLACK and request.state != "SUCCEEDED":
             continue
         nodes = _nodes_of(record, request.job, request.nodeset, request.made - 1, request.made + 1)
+        # Static nodes have requests of their own: they outlive the job.
+        nodes = [node for node in nodes if node in request.nodes or not record.is_static(node, request.made, end)]
         missing = {node for node in nodes if record.vm_at(node, request.made) is None
                    and (node in request.nodes or not _is_anothers(record, node, request.job, request.made))}
         if not missing & request.nodes or missing <= request.nodes or len(missing) > MOST_NODES:
@@ -294,7 +296,7 @@ def _split(record, number, nodeset):
     """[((from, to), missing nodes, requests)] in which requests have some of its missing nodes and none has all."""
     mine = [request for request in record.requests if request.nodeset == nodeset]
     for begin, end, look in record.job_looks[number]:
-        nodes = [node for node in look["nodes"] if record.nodeset_of.get(node) == nodeset]
+        nodes = [node for node in look["nodes"] if record.nodeset_of.get(node) == nodeset and not record.is_static(node, begin, end)]
         if not look["configuring"] or look["finished"] or len(nodes) < 2:
             continue
         near = [request for request in mine if request.nodes & set(nodes) and request.made < end and request.ended > begin]
@@ -335,7 +337,7 @@ def _incomplete(record, number, nodeset):
     for begin, end, look in record.job_looks[number]:
         if not look["configuring"] or look["finished"]:
             continue
-        nodes = [node for node in look["nodes"] if record.nodeset_of.get(node) == nodeset]
+        nodes = [node for node in look["nodes"] if record.nodeset_of.get(node) == nodeset and not record.is_static(node, begin, end)]
         has = {node: overlap((begin, end), [(vm.made, vm.gone) for vm in record.vms if vm.name == node]) for node in nodes}
         some = joined([part for parts in has.values() for part in parts])
         lacking = joined([part for parts in has.values() for part in subtract([(begin, end)], parts)])

@@ -10,8 +10,9 @@ from harness.hostlist import expand
 WORD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S*)')
 # Lines that say what was seen or left, not what was done.
 NOT_ACTS = {"left_alone", "already_gone", "foreign_nodes", "wanted_again", "round", "request_kept"}
-# A program writes its lines at its end, which faults can put off; the clock of a line has seconds.
-BEFORE, AFTER = 3, 90
+# flex-resume and flex-suspend write their lines at their end, which faults can put off; the sweeper before it acts, and a slurmctld that is
+# away holds up the actions after that.
+BEFORE, AFTER = 15, 90
 
 
 @dataclass(frozen=True)
