@@ -234,7 +234,9 @@ class SlurmActor {
            is_down(before) != is_down(now) || is_coming(before) != is_coming(now) ||
            (is_powered_down(before) != is_powered_down(now) && !is_coming(now)) ||
            is_powering_down(before) != is_powering_down(now) ||
-           is_draining(before) != is_draining(now);
+           is_draining(before) != is_draining(now) ||
+           // An admin's undrain of a node that a power-down has undrained before.
+           (!before.reason.empty() && now.reason.empty());
   }
 
   [[nodiscard]] bool any_changed(const std::vector<NodeName>& nodes) const {

@@ -2,6 +2,7 @@
 // The part of Loop that keeps the memory over rounds and restarts.
 #include "lib/core/state_file.h"
 #include "sweeper/loop.h"
+#include "sweeper/rules.h"
 
 #include <optional>
 #include <string>
@@ -50,7 +51,7 @@ void Loop::forget_drains(const std::vector<Action>& actions) {
       saved = std::move(*memory);
     }
     for (const NodeName& node : note->nodes) {
-      saved->drains.erase(node);
+      forget_drain(*saved, node);
       if (!memory_.repairs.contains(node)) saved->repairs.erase(node);
     }
   }

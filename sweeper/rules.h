@@ -142,6 +142,8 @@ void unusable_node(Round& round);
 /// Part of unbacked_node: drains that a power-down has taken are put back. Goes by Slurm alone, so
 /// that it can be done for nodesets (`only` these, unless empty) whose VMs cannot be seen.
 void keep_drains(Round& round, const std::set<std::string>& only = {});
+/// Forgets all that is known of a drain that an admin has taken away.
+void forget_drain(Memory& memory, const NodeName& node);
 /// Part of boot_timeout: nodesets that the breaker or an admin has stopped.
 void watch_stopped(Round& round);
 /// Part of boot_timeout: these nodes have come up, as far as is known.

@@ -34,12 +34,16 @@ std::optional<std::string> remembered_drain(const Round& round, const NodePictur
   return known->second;
 }
 
-std::string up_key(const NodePicture& node) {
-  return node.name.text + " drained";
+std::string up_key(const NodeName& node) {
+  return node.text + " drained";
 }
 
-std::string lost_key(const NodePicture& node) {
-  return node.name.text + " drain lost";
+std::string lost_key(const NodeName& node) {
+  return node.text + " drain lost";
+}
+
+void forget_seen(Memory& memory, const std::string& key) {
+  memory.sightings.erase(std::string(to_string(Rule::UnbackedNode)) + " " + key);
 }
 
 LastLook last_look(const Round& round, const NodePicture& node) {
@@ -47,8 +51,8 @@ LastLook last_look(const Round& round, const NodePicture& node) {
     const Sighting* const seen = round.memory.find(to_string(Rule::UnbackedNode), key);
     return seen != nullptr && round.shot.now - seen->last <= round.memory.longest_gap;
   };
-  if (is_seen(lost_key(node))) return LastLook::Lost;
-  return is_seen(up_key(node)) ? LastLook::DrainedAndUp : LastLook::Nothing;
+  if (is_seen(lost_key(node.name))) return LastLook::Lost;
+  return is_seen(up_key(node.name)) ? LastLook::DrainedAndUp : LastLook::Nothing;
 }
 
 /// Off and DOWN: DRAIN alone would leave it DOWN after an admin's undrain.
@@ -57,7 +61,7 @@ bool is_left_down(const Node& node) {
 }
 
 void forget(Round& round, const NodePicture& node, const std::string& reason, Drains& drains) {
-  round.memory.drains.erase(node.name);
+  forget_drain(round.memory, node.name);
   // Whoever undrains a node that was given up on gives it another chance.
   if (reason.starts_with(kGaveUp)) round.memory.repairs.erase(node.name);
   if (drain_note(node.node->extra)) drains.undrained.push_back(node.name);
@@ -70,10 +74,9 @@ void care_for(Round& round, const NodePicture& node, Drains& drains) {
   if (!remembered && !is_draining(state) && !is_set_aside(nodeset, state)) return;
   const LastLook last = last_look(round, node);
   if (is_set_aside(nodeset, state) && (is_up(state) || is_powering_down(state)))
-    round.see(Rule::UnbackedNode, up_key(node));
+    round.see(Rule::UnbackedNode, up_key(node.name));
   // Rounds that do not see everything forget no sighting. This one is over.
-  if (is_draining(state))
-    round.memory.sightings.erase(std::string(to_string(Rule::UnbackedNode)) + " " + lost_key(node));
+  if (is_draining(state)) forget_seen(round.memory, lost_key(node.name));
   switch (care_for_drain(nodeset, state, remembered, last)) {
     case DrainCare::Nothing:
       if (remembered) round.memory.drains[node.name] = *remembered;
@@ -87,12 +90,12 @@ void care_for(Round& round, const NodePicture& node, Drains& drains) {
       return;
     case DrainCare::Wait:
       round.memory.drains[node.name] = *remembered;
-      round.see(Rule::UnbackedNode, lost_key(node));
+      round.see(Rule::UnbackedNode, lost_key(node.name));
       return;
     case DrainCare::Restore:
       round.memory.drains[node.name] = *remembered;
       if (last == LastLook::Lost)
-        round.see(Rule::UnbackedNode, lost_key(node));  // until it is done
+        round.see(Rule::UnbackedNode, lost_key(node.name));  // until it is done
       if (!round.is_free(node.name)) return;
       round.claim(node.name);
       if (is_left_down(state)) drains.to_revive.push_back(node.name);
@@ -129,6 +132,13 @@ void add_actions(Round& round, Drains& drains) {
 }
 
 }  // namespace
+
+void forget_drain(Memory& memory, const NodeName& node) {
+  memory.drains.erase(node);
+  // Else what was seen of the drain before would be taken for one that got lost.
+  forget_seen(memory, up_key(node));
+  forget_seen(memory, lost_key(node));
+}
 
 void keep_drains(Round& round, const std::set<std::string>& only) {
   Drains drains;

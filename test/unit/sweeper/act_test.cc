@@ -64,6 +64,20 @@ Action action(Rule rule, ActionKind what) {
 
 }  // namespace
 
+TEST_CASE("act: a drain is not put back where an admin has undrained the node since the look") {
+  Stage stage;
+  stage.scene.node("a-0").reason = "fan";  // a power-down has taken the drain
+  stage.settle();
+  const auto drain =
+      action(Rule::UnbackedNode,
+             UpdateNodes{.request = NodeRequest::Drain, .nodes = names_in("a-0"), .reason = "fan"});
+  const bool is_undrained = GENERATE(true, false);
+  if (is_undrained) stage.slurm.find_node("a-0")->reason.clear();
+  const ActReport report = stage.carry_out({drain});
+  CHECK(report.again == (is_undrained ? 1 : 0));
+  CHECK(stage.slurm.updates.size() == (is_undrained ? 0 : 1));
+}
+
 TEST_CASE(
     "act: requests are made as flex-resume makes them, and each is in the log with its name") {
   Stage stage;

@@ -206,6 +206,20 @@ TEST_CASE("drains: an admin's undrain is not undone, whenever it was") {
   CHECK(scene.round().empty());
 }
 
+TEST_CASE("drains: an undrain that is still noted, its sweeper having died, is no lost drain") {
+  Drained scene;
+  scene.round();
+  scene.undrain(kOff);
+  scene.round();
+  CHECK(notes_of(scene) == Texts{"a-0"});
+  // The note is still there when the node gets its next job.
+  scene.state("a-0", kComing);
+  const Texts texts = scene.round();
+  CHECK(std::count(texts.begin(), texts.end(), "unbacked_node DRAIN a-0") == 0);
+  CHECK(notes_of(scene) == Texts{"a-0"});
+  CHECK(scene.memory.drains.empty());
+}
+
 TEST_CASE("drains: an undrain after it was put back is not undone, though no VM can be seen") {
   Drained scene;
   scene.suspend();
