@@ -264,17 +264,18 @@ std::vector<PlannedCancel> find_parts(const Demand& demand,
 
 AskedFile::Answers answers_of(const std::vector<RequestOutcome>& outcomes) {
   AskedFile::Answers answers;
+  const auto is_asked = [](const RequestOutcome& outcome) {
+    return outcome.result == RequestResult::Requested || outcome.result == RequestResult::Existing;
+  };
   for (const RequestOutcome& outcome : outcomes) {
-    const bool is_asked =
-        outcome.result == RequestResult::Requested || outcome.result == RequestResult::Existing;
-    if (is_asked) continue;
+    if (is_asked(outcome)) continue;
     const bool is_unknown =
         outcome.result == RequestResult::Failed && outcome.error.kind == ErrorKind::Retry;
     const std::vector<NodeName>& nodes = outcome.request.spec.nodes;
     (is_unknown ? answers.unknown : answers.refused).insert(nodes.begin(), nodes.end());
   }
   for (const RequestOutcome& outcome : outcomes) {
-    if (outcome.result == RequestResult::Failed) continue;
+    if (!is_asked(outcome)) continue;
     for (const NodeName& node : outcome.request.spec.nodes) {
       answers.refused.erase(node);
       answers.unknown.erase(node);

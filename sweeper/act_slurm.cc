@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the actions ask of slurmctld. Between the look and this moment a job may have been put on a
 // node: what has changed is left alone until the next round.
+#include "lib/core/job_note.h"
 #include "lib/fleet/node_extra.h"
 #include "lib/fleet/power_down.h"
 #include "lib/slurm/hostlist.h"
@@ -324,7 +325,10 @@ class SlurmActor {
   void note_drain(const Action& action, const NoteDrain& note) {
     change_extra(action, note.nodes, [&](const Node& node) {
       const bool is_drained = is_draining(node) || is_down(node);
-      if (note.reason.empty()) return is_drained ? node.extra : without_drain_note(node.extra);
+      // Another rule may have drained it in this round: that is no admin's.
+      const bool is_ours = node.reason.starts_with(kNotePrefix);
+      if (note.reason.empty())
+        return is_drained && !is_ours ? node.extra : without_drain_note(node.extra);
       const bool is_same = is_drained && node.reason == note.reason;
       return is_same ? with_drain_note(node.extra, note.reason) : node.extra;
     });

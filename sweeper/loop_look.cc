@@ -121,6 +121,7 @@ Decision Loop::decide_freshly() {
     memory_ = before;
     if (!observe_slurm(*parts_.scheduler, shot_)) return {};
     user_names_.fill(shot_.jobs.items);
+    observe_accounting(*parts_.scheduler, shot_);
     decision = decide(parts_.config, shot_, memory_);
   }
   if (kept_groups_of(parts_.config, shot_, decision.actions).empty()) return decision;

@@ -104,7 +104,8 @@ void read_leases(const Json& json, Memory& memory) {
     memory.eligibility[job.at(0).get<JobId>()] = {
         .restart_count = job.at(1).get<std::uint32_t>(),
         .overlooked = job.at(2).get<std::set<std::string>>(),
-        .given_back = job.at(3).get<std::set<std::string>>()};
+        .given_back = job.at(3).get<std::set<std::string>>(),
+        .judged = job.size() > 4 ? job.at(4).get<std::string>() : std::string{}};
   for (const auto& [node, vm] : json.at("worked").items())
     memory.worked[{node}] = vm.get<std::string>();
   for (const auto& [node, value] : json.at("repairs").items())
@@ -122,7 +123,8 @@ void write_leases(const Memory& memory, Json& json) {
     json["warned"].push_back({job, to_number(warned.ends), warned.restart_count});
   json["eligibility"] = Json::array();
   for (const auto& [job, known] : memory.eligibility)
-    json["eligibility"].push_back({job, known.restart_count, known.overlooked, known.given_back});
+    json["eligibility"].push_back(
+        {job, known.restart_count, known.overlooked, known.given_back, known.judged});
   json["worked"] = Json::object();
   for (const auto& [node, vm] : memory.worked) json["worked"][node.text] = vm;
   json["repairs"] = Json::object();

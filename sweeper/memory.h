@@ -123,6 +123,7 @@ struct Eligibility {
   std::uint32_t restart_count = 0;     ///< the life that `overlooked` is about
   std::set<std::string> overlooked{};  ///< slurmctld gave it nodes in spite of these
   std::set<std::string> given_back{};  ///< for these it has lost its nodes before
+  std::string judged{};                ///< what guesses went by: the time limit, the accounting
 };
 
 struct Memory {

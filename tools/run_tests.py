@@ -228,8 +228,8 @@ def main():
     parser.add_argument("--suite", action="append", default=[], help="unit, functional, packaging, cluster (default: all)")
     parser.add_argument("--test", action="append", default=[], help="a test by its name, also beside --suite")
     parser.add_argument("--match", help="a test program, or only the tests that have this in their names")
-    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1),
-                        help="test programs side by side (default: two for each core)")
+    parser.add_argument("--jobs", type=int, default=1 + (os.cpu_count() or 1),
+                        help="test programs side by side (default: one more than there are cores)")
     args = parser.parse_args()
     build = args.build if args.build.is_absolute() else ROOT / args.build
     tests = list(meson_tests(build))

@@ -212,10 +212,17 @@ std::optional<Obstacle> due_obstacle(Round& round, const Reserved& reserved, con
   const bool is_new = is_first || known.restart_count != job.restart_count;
   if (is_new) known.overlooked.clear();
   known.restart_count = job.restart_count;
+  // A limit that an admin has just raised beyond others, or what the accounting says when it comes
+  // late, has not changed slurmctld's mind.
+  const std::string judged = fmt::format("{} {}",
+                                         job.time_limit ? job.time_limit->count() : 0,
+                                         round.shot.accounting ? "accounting" : "");
+  const bool is_rejudged = is_new || known.judged != judged;
+  known.judged = judged;
   std::optional<Obstacle> due;
   for (Obstacle& obstacle : obstacles_of(round, reserved, job)) {
-    if (is_new && (obstacle.is_guess || known.given_back.contains(obstacle.key)))
-      known.overlooked.insert(obstacle.key);
+    const bool was_there = is_new && known.given_back.contains(obstacle.key);
+    if (was_there || (is_rejudged && obstacle.is_guess)) known.overlooked.insert(obstacle.key);
     if (known.overlooked.contains(obstacle.key)) continue;
     const std::string key = fmt::format("job {} {} {}", job.id, job.restart_count, obstacle.key);
     const bool is_twice = round.see(Rule::NoLongerEligible, key).is_twice();

@@ -103,7 +103,6 @@ def stories(build):
         stories.wait(lambda now: len(stories.inserts("twice-0")) >= 3, 90, "a third request")
         stories.job["wait"] = cluster.sbatch("-p", "wait", "-N2", "--time=4:00:00")
         stories.job["lease"] = cluster.sbatch("-p", "lease", "-N1", "--time=10", script=ONCE_MORE)
-        stories.job["orphan"] = cluster.sbatch("-p", "orphan", "-N1", "--time=10")
         for count in (1, 2):
             stories.job[f"bulk {count}"] = cluster.sbatch("-p", "bulk", f"-N{count}", "--time=10")
         yield stories
@@ -163,9 +162,10 @@ def test_a_job_whose_request_failed_twice(stories):
 
 def test_an_orphan(stories):
     """flex-suspend dies: the VM of the job that is over stays, until the sweeper finds it."""
-    cluster, job = stories.cluster, stories.job["orphan"]
+    cluster = stories.cluster
     wrapper = (cluster.dir / "bin" / "flex-suspend").read_text(encoding="utf-8")
     cluster.sandbox.write("bin/flex-suspend", "#!/bin/sh\nkill -KILL $$\n", 0o755)
+    job = cluster.sbatch("-p", "orphan", "-N1", "--time=10")
     stories.wait(lambda now: now.state(job) == "COMPLETED", 120, "the job to run")
     stories.wait(lambda now: "POWERED_DOWN" in now.words("orphan-0") and "POWERING_DOWN" not in now.words("orphan-0"),
                  60, "its node to be powered down")

@@ -236,7 +236,7 @@ def test_a_cancelled_zone_of_a_race_stays_cancelled(desk):
     [way] = [way for way in json.loads(desk.flexctl("status", "--json"))["shut_ways"] if way["job"] == job]
     assert (way["group"], way["job"], way["nodes"], way["whole_wait"]) == ("desk-lanes-zc", job, "lanes-0", True), way
     assert f"request {gone.name} was cancelled by " in way["why"]
-    assert re.search(rf"SHUT WAYS\n(?:  .*\n)*?  desk-lanes-zc +job {job}  1  lanes-0  as long as it waits  request {gone.name}",
+    assert re.search(rf"SHUT WAYS\n(?:  .*\n)*?  desk-lanes-zc +job {job} +1 +lanes-0 +as long as it waits +request {gone.name}",
                      desk.flexctl("status", "--all"))
     # Another wait is another one.
     desk.cluster.slurm("scontrol", "requeue", str(job))

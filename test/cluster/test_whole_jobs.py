@@ -142,7 +142,8 @@ def test_a_part_of_a_job_does_not_wait_for_ever_for_the_rest(desk):
     desk.wait(lambda now: set(nodes("half", 0, 1, 2)) <= set(now.vms), 60, "three VMs")
     desk.emulator.set_capacity(b=0)
     desk.emulator.kill_instance("half-2")
-    desk.rounds(lambda now: active(now, "half") == [nodes("half", 2)], 8, 0.5)
+    # The first may be over between two looks of a busy machine.
+    desk.rounds(lambda now: active(now, "half") in ([nodes("half", 2)], [nodes("half", 0, 1, 2)]), 8, 0.5)
     now = desk.rounds(lambda now: active(now, "half") == [nodes("half", 0, 1, 2)], 20, 0.5)
     assert now.state(job) == "CONFIGURING" and now.restarts(job) == 0
     assert told(desk, job, "incomplete_timeout")

@@ -64,6 +64,28 @@ Action action(Rule rule, ActionKind what) {
 
 }  // namespace
 
+TEST_CASE("act: a drain that was taken away is forgotten though the lease's end drains the node") {
+  Stage stage;
+  stage.settle();
+  Node& node = *stage.slurm.find_node("a-0");
+  node.extra = with_drain_note({}, "fan");
+  const auto forget = action(Rule::NodeNote, NoteDrain{.nodes = names_in("a-0"), .reason = {}});
+  const auto end = action(Rule::LeaseEnd,
+                          UpdateNodes{.request = NodeRequest::Drain,
+                                      .nodes = names_in("a-0"),
+                                      .reason = "flex: lease ends 11:34"});
+  SECTION("ours") {
+    CHECK(stage.carry_out({end, forget}).done == 2);
+    CHECK(stage.slurm.find_node("a-0")->extra.empty());
+  }
+  SECTION("an admin's, since the look") {
+    node.reason = "fan again";
+    node.state |= static_cast<std::uint32_t>(NODE_STATE_DRAIN);
+    (void)stage.carry_out({forget});
+    CHECK(drain_note(stage.slurm.find_node("a-0")->extra) == "fan");
+  }
+}
+
 TEST_CASE("act: a drain is not put back where an admin has undrained the node since the look") {
   Stage stage;
   stage.scene.node("a-0").reason = "fan";  // a power-down has taken the drain

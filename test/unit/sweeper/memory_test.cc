@@ -55,7 +55,10 @@ TEST_CASE("memory is written down and read again") {
   memory.drains[{"a-2"}] = "fan";
   memory.armed[{"a-0"}] = at(4);
   memory.lease_ends[{"a-0"}] = {.ends = at(5), .vm = "123"};
-  memory.eligibility[7] = {.restart_count = 2, .overlooked = {"x"}, .given_back = {"y", "z"}};
+  memory.eligibility[7] = {.restart_count = 2,
+                           .overlooked = {"x"},
+                           .given_back = {"y", "z"},
+                           .judged = "600 accounting"};
   memory.boots[{"a-5"}] = {.jobs = {7, 8}, .vm = "125"};
   memory.boot_failures["a"] = {
       .count = 2, .last = at(7), .refused = {{"a-5"}}, .counted = {"123", "125"}};

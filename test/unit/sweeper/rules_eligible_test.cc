@@ -337,6 +337,29 @@ TEST_CASE("no_longer_eligible: limits of its partition that it meets, or that it
   CHECK(scene.rounds(3) == Texts{});
 }
 
+TEST_CASE("no_longer_eligible: a limit that an admin raises for the job is no obstacle") {
+  Waiting scene;
+  scene.partition().max_time = 2h;
+  CHECK(scene.round() == Texts{});
+  scene.job().time_limit = 3h;
+  const Texts texts = scene.rounds(3);
+  CHECK(std::none_of(texts.begin(), texts.end(), [](const std::string& text) {
+    return text.starts_with("no_longer_eligible");
+  }));
+}
+
+TEST_CASE("no_longer_eligible: what the accounting says when it comes late was so before") {
+  Waiting scene;
+  scene.shot.settings.enforced = {.associations = true, .limits = true, .qos = true};
+  scene.job().user = "ann";
+  CHECK(scene.rounds(2) == Texts{});
+  Accounting& accounting = scene.shot.accounting.emplace();
+  accounting.associations = {{.id = 1, .user = "ann", .account = "physics"}};
+  accounting.associations[0].limits.user_jobs = 0;
+  accounting.qos = {{.name = "normal"}};
+  CHECK(scene.rounds(3) == Texts{});
+}
+
 TEST_CASE("no_longer_eligible: what the accounting allows is changed while it waits") {
   Waiting scene;
   scene.shot.settings.enforced = {.associations = true, .limits = true, .qos = true};
