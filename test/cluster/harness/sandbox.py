@@ -47,6 +47,7 @@ class Sandbox:
         self.dir = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
         self.closed = False
         self._children = []
+        self._install_lock, self._installed = threading.Lock(), {}
         self._port_lock = None
         self._next_port = self._last_port = 0
         self._guard = self._start_guard()
@@ -76,10 +77,17 @@ class Sandbox:
     def install(self, program, name=None):
         """A copy in bin/: the checkout may be in a home that the cluster's user cannot enter."""
         path = self.dir / "bin" / (name or Path(program).name)
-        path.unlink(missing_ok=True)
-        shutil.copyfile(program, path)
-        path.chmod(0o755)
-        self.own(path)
+        found = Path(program).stat()
+        source = (found.st_ino, found.st_size, found.st_mtime_ns)
+        # One that is being written cannot be run: neither by this thread nor by another.
+        with self._install_lock:
+            is_there = path.exists() and self._installed.get(path) == (source, path.stat().st_mtime_ns)
+            if not is_there:
+                path.unlink(missing_ok=True)
+                shutil.copyfile(program, path)
+                path.chmod(0o755)
+                self.own(path)
+                self._installed[path] = (source, path.stat().st_mtime_ns)
         return path
 
     # Ports
